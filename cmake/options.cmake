@@ -1,0 +1,17 @@
+# Developer targets (tests, CLI, benchmarks) default to on only when girih is the top-level project.
+option(BUILD_SHARED_LIBS "Build libgirih as a shared library" OFF)
+option(GIRIH_BUILD_CLI "Build the girih command" ${PROJECT_IS_TOP_LEVEL})
+option(GIRIH_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
+option(GIRIH_BUILD_BENCHMARKS "Build the benchmarks" ${PROJECT_IS_TOP_LEVEL})
+option(GIRIH_BUILD_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
+option(GIRIH_INSTALL "Define the install rules" ${PROJECT_IS_TOP_LEVEL})
+option(GIRIH_WERROR "Treat warnings as errors" ${PROJECT_IS_TOP_LEVEL})
+set(GIRIH_SANITIZE "" CACHE STRING "Sanitizers for all of girih: 'address;undefined' or 'thread'")
+
+if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+find_program(GIRIH_CCACHE ccache)
+if(GIRIH_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${GIRIH_CCACHE})
+endif()

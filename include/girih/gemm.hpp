@@ -1,0 +1,85 @@
+#pragma once
+
+#include <optional>
+
+#include <girih/export.hpp>
+#include <girih/operand.hpp>
+#include <girih/plan.hpp>
+#include <girih/runtime.hpp>
+
+namespace girih::inline v0 {
+
+/// Element-wise function at the end of a product. x is the f32 value before it.
+enum class Activation : std::uint8_t {
+  None,
+  Relu,      ///< x < 0 ? 0 : x (NaN stays NaN)
+  GeluTanh,  ///< x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3)))
+  Silu,      ///< x / (1 + exp(-x))
+};
+GIRIH_API std::string_view name(Activation activation) noexcept;
+
+/// How f32 operands are multiplied. 16-bit and 8-bit operands are exact in every mode.
+enum class Precision : std::uint8_t {
+  Exact,  ///< IEEE single precision, fused multiply-add
+  Fast,   ///< may split operands into bf16 parts; error of the order of Exact's, bound in numerics.md
+  Tf32,   ///< operands rounded to tf32 (10 fraction bits); GPU matrix units only
+};
+GIRIH_API std::string_view name(Precision precision) noexcept;
+
+/// Which family of kernels may serve a call.
+enum class Path : std::uint8_t {
+  Auto,      ///< the fastest
+  Matrix,    ///< matrix or vector units of the device at hand
+  Portable,  ///< kernels that run on every device of the backend
+};
+GIRIH_API std::string_view name(Path path) noexcept;
+
+/// What follows the sum over K, in this order: `act(alpha*s*AB + beta*C + bias) + residual`.
+struct Epilogue {
+  /// [N], or [batch, N] for a batched product. f32, bf16 or f16, any alignment.
+  std::optional<Tensor> bias{};
+  Activation activation = Activation::None;
+  /// C's shape. f32, bf16 or f16. May be the same view as C; any other overlap is refused.
+  std::optional<Tensor> residual{};
+};
+
+/// C = activation(alpha * sa * sb * A.B + beta * C + bias) + residual
+///
+/// Shapes: A [M,K], B [K,N], C [M,N]; rank 3 adds a leading batch extent, the same for all three,
+/// except that A or B of rank 2 is shared by the whole batch. Layouts are read off the strides: a
+/// transposed operand is `x.transposed()`. Strides of A and B may be 0; no two elements of C may
+/// share memory.
+///
+/// Types: A and B alike, of f32, bf16, f16 (C: f32, bf16 or f16) or i8 (C: these, or i32). Sums are
+/// f32; of i8, exact i32, and K > 131071 is refused since the sum could wrap. C is written once,
+/// rounded to nearest even. An i32 C takes alpha = 1, beta 0 or 1 (saturating) and no other term.
+///
+/// Scalars: host alpha and beta must be finite; device scalars are used as they are. beta = 0 from
+/// the host never reads C; alpha = 0 from the host never reads A or B.
+///
+/// Extents: M, N or batch = 0 is a no-op; K = 0 gives the epilogue of a zero sum.
+///
+/// Errors: InvalidTensor, ForeignTensor, GemmShapeMismatch, GemmTypeMismatch, GemmAliasing,
+/// GemmScalarNotFinite, GemmAccumulatorRange, GemmEpilogueConflict, GemmNoKernel, OutOfMemory.
+/// A refused call encodes and writes nothing.
+struct GemmDesc {
+  Operand a;
+  Operand b;
+  Output c;
+  ScalarArg<float> alpha = 1.0F;
+  ScalarArg<float> beta = 0.0F;
+  /// Factors of A (`PerTensor` or `PerRow`) and of B (`PerTensor` or `PerColumn`), f32.
+  std::optional<Scale> a_scale{};
+  std::optional<Scale> b_scale{};
+  Epilogue epilogue{};
+  Precision precision = Precision::Exact;
+  Path path = Path::Auto;
+  /// Empty: the runtime's.
+  std::optional<Reproducibility> reproducibility{};
+};
+
+GIRIH_API Status gemm(Runtime& runtime, const GemmDesc& desc) noexcept;
+/// What `gemm` would run. Fails as `gemm` would; encodes nothing.
+GIRIH_API Result<Plan> plan(Runtime& runtime, const GemmDesc& desc) noexcept;
+
+}  // namespace girih::inline v0

@@ -1,0 +1,14 @@
+#pragma once
+
+/// The whole public interface.
+#include <girih/dtype.hpp>
+#include <girih/elementwise.hpp>
+#include <girih/executor.hpp>
+#include <girih/gemm.hpp>
+#include <girih/operand.hpp>
+#include <girih/plan.hpp>
+#include <girih/runtime.hpp>
+#include <girih/shape.hpp>
+#include <girih/status.hpp>
+#include <girih/tensor.hpp>
+#include <girih/version.hpp>

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <variant>
+
+#include <girih/status.hpp>
+
+#include "plan/elementwise.hpp"
+#include "plan/gemm.hpp"
+
+namespace girih::inline v0 {
+
+/// A checked, planned, bound operation: all that a backend needs to run it, now or in a graph.
+/// Holds addresses only; whoever keeps one keeps the memory alive.
+struct GemmCall {
+  GemmProblem problem;
+  GemmOperands operands;
+  GemmSelection selection;
+  std::byte* scratch = nullptr;  ///< `selection.workspace_bytes`, 64-byte aligned
+};
+struct ElementwiseCall {
+  ElementwiseProblem problem;
+  ElementwiseOperands operands;
+  ElementwiseSelection selection;
+};
+using Call = std::variant<GemmCall, ElementwiseCall>;
+
+/// A captured sequence, lowered to whatever the backend replays fastest.
+class Executable {
+ public:
+  virtual ~Executable() = default;
+  /// Queues the whole sequence.
+  virtual Status replay() noexcept = 0;
+};
+
+/// The one interface that a backend implements. Used by one thread at a time, except `release`.
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  [[nodiscard]] virtual const DeviceInfo& info() const noexcept = 0;
+  [[nodiscard]] virtual std::span<const KernelInfo> kernels() const noexcept = 0;
+  /// CPU threads that calls may use; 1 elsewhere.
+  [[nodiscard]] virtual int threads() const noexcept = 0;
+
+  /// Uninitialised memory, aligned to 64 bytes or more.
+  virtual Result<std::byte*> allocate(std::int64_t bytes) noexcept = 0;
+  /// May come from any thread, once nothing queued uses the memory.
+  virtual void release(std::byte* data, std::int64_t bytes) noexcept = 0;
+  virtual Status zero(std::byte* data, std::int64_t bytes) noexcept = 0;
+  /// `source` is free on return.
+  virtual Status write(std::byte* destination, const void* source, std::int64_t bytes) noexcept = 0;
+  /// Waits for the queue first.
+  virtual Status read(void* destination, const std::byte* source, std::int64_t bytes) noexcept = 0;
+
+  /// Queues one operation.
+  virtual Status launch(const Call& call) noexcept = 0;
+  /// Lowers a sequence; `calls` stays alive and unchanged as long as the result.
+  virtual Result<std::unique_ptr<Executable>> instantiate(
+      std::span<const Call> calls) noexcept = 0;
+
+  /// Marks everything queued so far with `value`; values rise.
+  virtual Status submit(std::uint64_t value) noexcept = 0;
+  virtual Result<bool> completed(std::uint64_t value) noexcept = 0;
+  virtual Status wait(std::uint64_t value) noexcept = 0;
+};
+
+}  // namespace girih::inline v0

@@ -1,0 +1,105 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include <girih/gemm.hpp>
+
+#include "core/geometry.hpp"
+#include "ops/op.hpp"
+
+namespace girih::inline v0 {
+
+/// Strides, in elements, of one matrix operand, and its element type. A batch stride of 0 shares
+/// the matrix among all products.
+struct MatrixLayout {
+  DType dtype = DType::F32;
+  std::int64_t row_stride = 0;
+  std::int64_t column_stride = 0;
+  std::int64_t batch_stride = 0;
+};
+
+/// A vector along N (bias) or along one operand's rows or columns (scales).
+struct VectorLayout {
+  DType dtype = DType::F32;
+  std::int64_t stride = 0;        ///< 0 for one value shared by all
+  std::int64_t batch_stride = 0;
+};
+
+/// A scalar as selection may see it: a device scalar's value is never known to the host.
+struct ScalarTerm {
+  bool on_device = false;
+  float value = 0;  ///< of a host scalar
+};
+
+/// The geometry of a product before it is checked: what `GemmDesc` says, without memory.
+struct GemmSpec {
+  Geometry a, b, c;
+  std::optional<Geometry> bias, residual, a_scale, b_scale;
+  Granularity a_granularity = Granularity::PerTensor;
+  Granularity b_granularity = Granularity::PerTensor;
+  ScalarTerm alpha{.value = 1}, beta{};
+  Activation activation = Activation::None;
+  Precision precision = Precision::Exact;
+  Path path = Path::Auto;
+  Reproducibility reproducibility = Reproducibility::PerShape;
+};
+
+/// A product that obeys every rule of `GemmDesc`; only `check` makes one, and nothing behind it
+/// checks again. C[m,n] = act(alpha * sa * sb * sum_k A[m,k] B[k,n] + beta * C + bias) + residual.
+struct GemmProblem {
+  std::int64_t m = 0, n = 0, k = 0, batch = 1;
+  MatrixLayout a, b, c;
+  std::optional<VectorLayout> bias;       ///< along N
+  std::optional<MatrixLayout> residual;
+  std::optional<VectorLayout> a_scale;    ///< along M
+  std::optional<VectorLayout> b_scale;    ///< along N
+  ScalarTerm alpha{.value = 1}, beta{};
+  Activation activation = Activation::None;
+  Precision precision = Precision::Exact;
+  Path path = Path::Auto;
+  Reproducibility reproducibility = Reproducibility::PerShape;
+
+  /// No element of C: the call does nothing.
+  [[nodiscard]] bool is_empty() const noexcept { return m == 0 || n == 0 || batch == 0; }
+  /// A and B are never read: the sum is empty or multiplied by a host zero.
+  [[nodiscard]] bool skips_product() const noexcept {
+    return k == 0 || (!alpha.on_device && alpha.value == 0);
+  }
+  /// C is read before it is written.
+  [[nodiscard]] bool reads_c() const noexcept { return beta.on_device || beta.value != 0; }
+  /// C = A.B and nothing more.
+  [[nodiscard]] bool has_identity_epilogue() const noexcept {
+    return !alpha.on_device && alpha.value == 1 && !reads_c() && !bias && !residual && !a_scale &&
+           !b_scale && activation == Activation::None;
+  }
+  [[nodiscard]] double flops() const noexcept;
+  /// Each operand once, and C once more where it is read.
+  [[nodiscard]] double bytes() const noexcept;
+
+ private:
+  GemmProblem() = default;
+  friend struct GemmChecker;
+};
+
+/// Addresses of a checked product's operands: the element at index 0 of each.
+struct GemmOperands {
+  const std::byte* a = nullptr;
+  const std::byte* b = nullptr;
+  std::byte* c = nullptr;
+  const std::byte* bias = nullptr;
+  const std::byte* residual = nullptr;
+  const float* a_scale = nullptr;
+  const float* b_scale = nullptr;
+  const float* alpha = nullptr;  ///< device scalars; null for host ones
+  const float* beta = nullptr;
+};
+
+/// Checks the rules of `GemmDesc` that geometry and types decide.
+Result<GemmProblem> check(const GemmSpec& spec) noexcept;
+/// Checks all rules: tensors, ownership, geometry, aliasing.
+Result<GemmProblem> check(const GemmDesc& desc, const CheckContext& context) noexcept;
+/// Only for a descriptor that passed `check`.
+GemmOperands bind(const GemmDesc& desc) noexcept;
+
+}  // namespace girih::inline v0

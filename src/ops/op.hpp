@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include <girih/runtime.hpp>
+#include <girih/tensor.hpp>
+
+namespace girih::inline v0 {
+
+enum class Op : std::uint8_t {
+#define GIRIH_OP(name, text) name,
+#include "ops/ops.inc"
+#undef GIRIH_OP
+};
+std::string_view name(Op op) noexcept;
+
+/// What `check` needs to know of the runtime that a call is made on.
+struct CheckContext {
+  std::uint64_t runtime = 0;
+  Reproducibility reproducibility = Reproducibility::PerShape;
+};
+
+/// A view with memory behind it that belongs to `context.runtime`; `what` names it in errors.
+Status check_tensor(const Tensor& tensor, const CheckContext& context,
+                    std::string_view what) noexcept;
+/// True if the two tensors share memory and may share elements of it.
+bool may_overlap(const Tensor& a, const Tensor& b) noexcept;
+bool same_view(const Tensor& a, const Tensor& b) noexcept;
+/// "[4096, 768]", for messages.
+std::string describe(const Shape& shape);
+
+}  // namespace girih::inline v0

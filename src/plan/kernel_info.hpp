@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string_view>
+
+#include <girih/gemm.hpp>
+
+#include "ops/op.hpp"
+#include "plan/device_info.hpp"
+
+namespace girih::inline v0 {
+
+/// A set of element types.
+class DTypes {
+ public:
+  constexpr DTypes() noexcept = default;
+  constexpr DTypes(std::initializer_list<DType> types) noexcept {
+    for (const DType type : types) bits_ |= 1U << static_cast<unsigned>(type);
+  }
+  [[nodiscard]] constexpr bool has(DType type) const noexcept {
+    return ((bits_ >> static_cast<unsigned>(type)) & 1U) != 0;
+  }
+
+ private:
+  std::uint32_t bits_ = 0;
+};
+std::string describe(DTypes types);
+
+/// How a kernel adds up: equal classes give equal bits for equal operands, whatever the tile.
+enum class Reduction : std::uint8_t {
+  None,           ///< no sum
+  SequentialF32,  ///< one fused multiply-add chain in f32, k = 0, 1, 2, ...
+  ExactI32,       ///< integers: order does not matter
+};
+std::string_view name(Reduction reduction) noexcept;
+
+/// One row of a backend's `kernels.inc`. Host-only data: every build has every row, so a plan can
+/// be made for a device that the build cannot drive.
+struct KernelInfo {
+  std::string_view name;  ///< <backend>_<op>_<types>_<tile>_<target>
+  Backend backend = Backend::Cpu;
+  Op op = Op::Gemm;
+  DTypes operands;        ///< gemm: A and B; else the source
+  DTypes outputs;
+  Path path = Path::Matrix;
+  Features needs;
+  std::int64_t tile_m = 1, tile_n = 1, tile_k = 1;
+  Reduction reduction = Reduction::None;
+  double flops_per_cycle = 1;  ///< of one core at best: orders the candidates
+};
+
+}  // namespace girih::inline v0
