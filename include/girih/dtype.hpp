@@ -10,15 +10,15 @@ namespace girih::inline v0 {
 /// Element types. Which operations take which is each operation's rule.
 enum class DType : std::uint8_t {
   F32,
-  F64,      ///< host arrays of the flat interface only; no kernel takes it
-  BF16,     ///< bfloat16: 8 exponent bits, 7 fraction bits
-  F16,      ///< IEEE 754 binary16
-  F8E4M3,   ///< OCP 8-bit float, 4 exponent bits, no infinity, NaN = s.1111.111, max 448
-  F8E5M2,   ///< OCP 8-bit float, 5 exponent bits, IEEE-like infinities and NaN, max 57344
+  F64,     ///< host arrays of the flat interface only; no kernel takes it
+  BF16,    ///< bfloat16: 8 exponent bits, 7 fraction bits
+  F16,     ///< IEEE 754 binary16
+  F8E4M3,  ///< OCP 8-bit float, 4 exponent bits, no infinity, NaN = s.1111.111, max 448
+  F8E5M2,  ///< OCP 8-bit float, 5 exponent bits, IEEE-like infinities and NaN, max 57344
   I8,
   U8,
   I32,
-  I4,       ///< two's complement nibbles, two to a byte, even index in the low half
+  I4,  ///< two's complement nibbles, two to a byte, even index in the low half
 };
 
 inline constexpr int kDTypeCount = 10;

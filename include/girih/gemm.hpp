@@ -21,7 +21,8 @@ GIRIH_API std::string_view name(Activation activation) noexcept;
 /// How f32 operands are multiplied. 16-bit and 8-bit operands are exact in every mode.
 enum class Precision : std::uint8_t {
   Exact,  ///< IEEE single precision, fused multiply-add
-  Fast,   ///< may split operands into bf16 parts; error of the order of Exact's, bound in numerics.md
+  Fast,   ///< may split operands into bf16 parts; error of the order of Exact's, bound in
+          ///< numerics.md
   Tf32,   ///< operands rounded to tf32 (10 fraction bits); GPU matrix units only
 };
 GIRIH_API std::string_view name(Precision precision) noexcept;

@@ -42,11 +42,12 @@ struct Scale {
 };
 
 /// A scalar given either as a host value, fixed when the call is encoded or captured, or as a
-/// one-element f32 tensor, read each time the operation runs, so that it can change between replays.
+/// one-element f32 tensor, read each time the operation runs, so that it can change between
+/// replays.
 template <class T>
 class ScalarArg {
  public:
-  constexpr ScalarArg(T value) noexcept : value_(value) {}          // NOLINT(google-explicit-*)
+  constexpr ScalarArg(T value) noexcept : value_(value) {}           // NOLINT(google-explicit-*)
   ScalarArg(Tensor tensor) noexcept : tensor_(std::move(tensor)) {}  // NOLINT(google-explicit-*)
 
   [[nodiscard]] bool on_device() const noexcept { return tensor_.has_value(); }

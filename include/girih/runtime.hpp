@@ -51,6 +51,8 @@ struct MemoryInfo {
   std::uint64_t hot = 0;
   std::uint64_t cold = 0;
   std::uint64_t cold_cached = 0;
+  /// Slabs of Bump memory: the current one, and older ones that live tensors still hold.
+  std::uint64_t bump_held = 0;
   std::uint64_t bump_capacity = 0;
   std::uint64_t bump_used = 0;
   std::uint64_t scratch = 0;
@@ -162,7 +164,9 @@ class GIRIH_API Graph {
 
 /// Records the operations that `body` encodes on `runtime` instead of running them. If `body`
 /// returns an error, or throws, nothing is kept and that error is returned. Allocation is allowed
-/// inside; `upload`, `download`, waiting and nested captures are `CaptureMisuse`.
+/// inside (its zero fill happens then, not at each replay); `upload`, `download`, submission,
+/// waiting, replays and nested captures are `CaptureMisuse`, and a call from another thread
+/// is `RuntimeBusy`.
 GIRIH_API Result<Graph> capture(Runtime& runtime, const std::function<Status()>& body) noexcept;
 
 }  // namespace girih::inline v0

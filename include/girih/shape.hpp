@@ -12,8 +12,9 @@ inline constexpr int kMaxRank = 6;
 
 /// The integer types that may state an extent: not `bool`, not characters.
 template <class T>
-concept ExtentInteger = std::integral<T> && requires(T value) { std::in_range<long>(value); };
-
+concept ExtentInteger = std::integral<T> && requires(T value) {
+  std::in_range<long>(value);
+};
 
 /// Extents of a tensor, outermost first. Takes integers of any type and sign: a negative value, or
 /// one over 2^63-1 (kept as `kTooLarge`), is refused with its value by every call that receives it.
@@ -23,8 +24,8 @@ class Shape {
 
   constexpr Shape() noexcept = default;
   template <ExtentInteger... Extents>
-    requires(sizeof...(Extents) >= 1 && sizeof...(Extents) <= kMaxRank)
-  constexpr Shape(Extents... extents) noexcept  // NOLINT(google-explicit-constructor)
+  requires(sizeof...(Extents) >= 1 && sizeof...(Extents) <= kMaxRank) constexpr Shape(
+      Extents... extents) noexcept  // NOLINT(google-explicit-constructor)
       : rank_(sizeof...(Extents)), extents_{narrow(extents)...} {}
   /// The shape with these extents; a span longer than `kMaxRank` gives a shape that is refused.
   static constexpr Shape of(std::span<const std::int64_t> extents) noexcept {

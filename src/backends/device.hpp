@@ -48,7 +48,7 @@ class Device {
 
   /// Uninitialised memory, aligned to 64 bytes or more.
   virtual Result<std::byte*> allocate(std::int64_t bytes) noexcept = 0;
-  /// May come from any thread, once nothing queued uses the memory.
+  /// Takes memory back. Work queued before the call may still use it. From any thread.
   virtual void release(std::byte* data, std::int64_t bytes) noexcept = 0;
   virtual Status zero(std::byte* data, std::int64_t bytes) noexcept = 0;
   /// `source` is free on return.
@@ -59,8 +59,7 @@ class Device {
   /// Queues one operation.
   virtual Status launch(const Call& call) noexcept = 0;
   /// Lowers a sequence; `calls` stays alive and unchanged as long as the result.
-  virtual Result<std::unique_ptr<Executable>> instantiate(
-      std::span<const Call> calls) noexcept = 0;
+  virtual Result<std::unique_ptr<Executable>> instantiate(std::span<const Call> calls) noexcept = 0;
 
   /// Marks everything queued so far with `value`; values rise.
   virtual Status submit(std::uint64_t value) noexcept = 0;

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <fmt/format.h>
-
 #include <utility>
 
 #include <girih/status.hpp>
@@ -20,11 +19,11 @@ Error error(Code code, fmt::format_string<Args...> format, Args&&... args) noexc
 }
 
 /// `Status` of a step inside a function that returns a `Status` or `Result`: passes failures on.
-#define GIRIH_TRY(expression)                                        \
-  do {                                                               \
+#define GIRIH_TRY(expression)                                           \
+  do {                                                                  \
     if (auto girih_status = (expression); !girih_status) [[unlikely]] { \
-      return std::move(girih_status).error();                        \
-    }                                                                \
+      return std::move(girih_status).error();                           \
+    }                                                                   \
   } while (false)
 
 }  // namespace girih::inline v0

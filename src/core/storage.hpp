@@ -22,11 +22,12 @@ struct Storage {
     virtual void reclaim(Storage& storage) noexcept = 0;
   };
 
-  std::byte* data = nullptr;        ///< device address of the first byte
-  std::int64_t bytes = 0;           ///< usable size
-  std::int64_t capacity = 0;        ///< size of the block behind it, what a free list keys on
-  std::uint64_t runtime = 0;        ///< `Runtime::id()` of the runtime it belongs to
+  std::byte* data = nullptr;  ///< device address of the first byte
+  std::int64_t bytes = 0;     ///< usable size
+  std::int64_t capacity = 0;  ///< size of the block behind it, what a free list keys on
+  std::uint64_t runtime = 0;  ///< `Runtime::id()` of the runtime it belongs to
   Memory memory = Memory::Cold;
+  bool scratch = false;  ///< a kernel's workspace, not a tensor
   std::shared_ptr<Owner> owner;
   std::shared_ptr<Storage> parent;  ///< Bump: the slab this range is cut from
 

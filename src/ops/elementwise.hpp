@@ -43,5 +43,9 @@ Result<ElementwiseProblem> check(const FillDesc& desc, const CheckContext& conte
 ElementwiseOperands bind(const CopyDesc& desc) noexcept;
 ElementwiseOperands bind(const CastDesc& desc) noexcept;
 ElementwiseOperands bind(const FillDesc& desc) noexcept;
+/// Every tensor of the descriptor; null for a source that a fill does not have.
+std::array<const Tensor*, 2> tensors_of(const CopyDesc& desc) noexcept;
+std::array<const Tensor*, 2> tensors_of(const CastDesc& desc) noexcept;
+std::array<const Tensor*, 2> tensors_of(const FillDesc& desc) noexcept;
 
 }  // namespace girih::inline v0

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 
@@ -22,7 +23,7 @@ struct MatrixLayout {
 /// A vector along N (bias) or along one operand's rows or columns (scales).
 struct VectorLayout {
   DType dtype = DType::F32;
-  std::int64_t stride = 0;        ///< 0 for one value shared by all
+  std::int64_t stride = 0;  ///< 0 for one value shared by all
   std::int64_t batch_stride = 0;
 };
 
@@ -35,10 +36,11 @@ struct ScalarTerm {
 /// The geometry of a product before it is checked: what `GemmDesc` says, without memory.
 struct GemmSpec {
   Geometry a, b, c;
-  std::optional<Geometry> bias, residual, a_scale, b_scale;
+  std::optional<Geometry> bias{}, residual{}, a_scale{}, b_scale{};
   Granularity a_granularity = Granularity::PerTensor;
   Granularity b_granularity = Granularity::PerTensor;
-  ScalarTerm alpha{.value = 1}, beta{};
+  ScalarTerm alpha{.value = 1};
+  ScalarTerm beta{};
   Activation activation = Activation::None;
   Precision precision = Precision::Exact;
   Path path = Path::Auto;
@@ -50,10 +52,10 @@ struct GemmSpec {
 struct GemmProblem {
   std::int64_t m = 0, n = 0, k = 0, batch = 1;
   MatrixLayout a, b, c;
-  std::optional<VectorLayout> bias;       ///< along N
+  std::optional<VectorLayout> bias;  ///< along N
   std::optional<MatrixLayout> residual;
-  std::optional<VectorLayout> a_scale;    ///< along M
-  std::optional<VectorLayout> b_scale;    ///< along N
+  std::optional<VectorLayout> a_scale;  ///< along M
+  std::optional<VectorLayout> b_scale;  ///< along N
   ScalarTerm alpha{.value = 1}, beta{};
   Activation activation = Activation::None;
   Precision precision = Precision::Exact;
@@ -101,5 +103,7 @@ Result<GemmProblem> check(const GemmSpec& spec) noexcept;
 Result<GemmProblem> check(const GemmDesc& desc, const CheckContext& context) noexcept;
 /// Only for a descriptor that passed `check`.
 GemmOperands bind(const GemmDesc& desc) noexcept;
+/// Every tensor of the descriptor; null where an optional one is absent.
+std::array<const Tensor*, 9> tensors_of(const GemmDesc& desc) noexcept;
 
 }  // namespace girih::inline v0

@@ -50,12 +50,12 @@ struct DeviceInfo {
   Backend backend = Backend::Cpu;
   std::string name;
   Features features;
-  int cores = 1;                ///< CPU: usable cores
-  double clock_ghz = 0;         ///< CPU: sustained, or a guess of 3
-  std::int64_t l1_bytes = 0;    ///< CPU: data cache of one core
-  std::int64_t l2_bytes = 0;    ///< CPU: of one core
-  std::int64_t l3_bytes = 0;    ///< CPU: shared, in all
-  double memory_gb_per_s = 0;   ///< a guess where it was not measured
+  int cores = 1;               ///< CPU: usable cores
+  double clock_ghz = 0;        ///< CPU: sustained, or a guess of 3
+  std::int64_t l1_bytes = 0;   ///< CPU: data cache of one core
+  std::int64_t l2_bytes = 0;   ///< CPU: of one core
+  std::int64_t l3_bytes = 0;   ///< CPU: shared, in all
+  double memory_gb_per_s = 0;  ///< a guess where it was not measured
   std::int64_t memory_bytes = 0;
 };
 

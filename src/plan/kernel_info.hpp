@@ -41,7 +41,7 @@ struct KernelInfo {
   std::string_view name;  ///< <backend>_<op>_<types>_<tile>_<target>
   Backend backend = Backend::Cpu;
   Op op = Op::Gemm;
-  DTypes operands;        ///< gemm: A and B; else the source
+  DTypes operands;  ///< gemm: A and B; else the source
   DTypes outputs;
   Path path = Path::Matrix;
   Features needs;

@@ -1,0 +1,37 @@
+#include "core/environment.hpp"
+
+#include <charconv>
+#include <cstdlib>
+#include <string_view>
+
+#include "core/error.hpp"
+
+namespace girih::inline v0 {
+namespace {
+
+/// The variable's value; an unset one and an empty one are the same.
+std::string_view value_of(const char* variable) noexcept {
+  const char* value = std::getenv(variable);
+  return value != nullptr ? value : "";
+}
+
+}  // namespace
+
+Result<Environment> read_environment() noexcept try {
+  Environment environment;
+  environment.force_kernel = value_of("GIRIH_FORCE_KERNEL");
+  if (const std::string_view text = value_of("GIRIH_THREADS"); !text.empty()) {
+    int threads = 0;
+    const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), threads);
+    if (failure != std::errc{} || end != text.data() + text.size() || threads < 1 ||
+        threads > 1024) {
+      return error(Code::InvalidOption, "GIRIH_THREADS is '{}', must be 1..1024", text);
+    }
+    environment.threads = threads;
+  }
+  return environment;
+} catch (...) {
+  return error(Code::OutOfMemory, "no memory to read the environment");
+}
+
+}  // namespace girih::inline v0

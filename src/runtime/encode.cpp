@@ -1,0 +1,83 @@
+#include "core/error.hpp"
+#include "runtime/state.hpp"
+
+// The entry points of every operation: check, select, then queue or record. They differ in types
+// alone.
+
+namespace girih::inline v0 {
+
+using detail::Entry;
+using detail::RuntimeAccess;
+using detail::RuntimeState;
+
+namespace {
+
+Op op_of(const GemmProblem&) noexcept {
+  return Op::Gemm;
+}
+Op op_of(const ElementwiseProblem& problem) noexcept {
+  return problem.op;
+}
+
+GemmCall make_call(const GemmProblem& problem, const GemmOperands& operands,
+                   const GemmSelection& selection) noexcept {
+  return {problem, operands, selection, nullptr};
+}
+ElementwiseCall make_call(const ElementwiseProblem& problem, const ElementwiseOperands& operands,
+                          const ElementwiseSelection& selection) noexcept {
+  return {problem, operands, selection};
+}
+
+template <class Desc>
+Status encode(Runtime& runtime, const Desc& desc) noexcept {
+  RuntimeState& state = RuntimeAccess::state(runtime);
+  const Result<Entry> entry = Entry::enter(state);
+  if (!entry) return entry.error();
+  const auto problem = check(desc, state.check_context());
+  if (!problem) return problem.error();
+  if (problem->is_empty()) return {};
+  const auto selection = select(*problem, state.selection_context(op_of(*problem)));
+  if (!selection) return selection.error();
+  auto call = make_call(*problem, bind(desc), *selection);
+  return state.dispatch(call, tensors_of(desc));
+}
+
+template <class Desc>
+Result<Plan> explain_call(Runtime& runtime, const Desc& desc) noexcept {
+  RuntimeState& state = RuntimeAccess::state(runtime);
+  const Result<Entry> entry = Entry::enter(state);
+  if (!entry) return entry.error();
+  const auto problem = check(desc, state.check_context());
+  if (!problem) return problem.error();
+  return explain(*problem, state.selection_context(op_of(*problem)));
+}
+
+}  // namespace
+
+Status gemm(Runtime& runtime, const GemmDesc& desc) noexcept {
+  return encode(runtime, desc);
+}
+Status copy(Runtime& runtime, const CopyDesc& desc) noexcept {
+  return encode(runtime, desc);
+}
+Status cast(Runtime& runtime, const CastDesc& desc) noexcept {
+  return encode(runtime, desc);
+}
+Status fill(Runtime& runtime, const FillDesc& desc) noexcept {
+  return encode(runtime, desc);
+}
+
+Result<Plan> plan(Runtime& runtime, const GemmDesc& desc) noexcept {
+  return explain_call(runtime, desc);
+}
+Result<Plan> plan(Runtime& runtime, const CopyDesc& desc) noexcept {
+  return explain_call(runtime, desc);
+}
+Result<Plan> plan(Runtime& runtime, const CastDesc& desc) noexcept {
+  return explain_call(runtime, desc);
+}
+Result<Plan> plan(Runtime& runtime, const FillDesc& desc) noexcept {
+  return explain_call(runtime, desc);
+}
+
+}  // namespace girih::inline v0

@@ -1,0 +1,212 @@
+#include "runtime/state.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/environment.hpp"
+#include "core/error.hpp"
+#include "runtime/registry.hpp"
+
+namespace girih::inline v0::detail {
+namespace {
+
+std::atomic<std::uint64_t> next_runtime_id = 1;
+
+/// The row that `name` forces; null for "".
+Result<const KernelInfo*> find_forced(std::span<const KernelInfo> kernels,
+                                      std::string_view name) noexcept {
+  if (name.empty()) return nullptr;
+  const auto row = std::find_if(kernels.begin(), kernels.end(),
+                                [&](const KernelInfo& kernel) { return kernel.name == name; });
+  if (row == kernels.end()) {
+    return error(Code::GemmUnknownKernel, "forced kernel '{}' is no kernel of this backend", name);
+  }
+  return &*row;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<RuntimeState>> RuntimeState::open(const RuntimeOptions& options) noexcept
+    try {
+  const Result<Environment> environment = read_environment();
+  if (!environment) return environment.error();
+  Result<std::shared_ptr<Device>> device = open_device(options, *environment);
+  if (!device) return device.error();
+  const std::string& forced_name =
+      options.force_kernel.empty() ? environment->force_kernel : options.force_kernel;
+  const Result<const KernelInfo*> forced = find_forced((*device)->kernels(), forced_name);
+  if (!forced) return forced.error();
+  return std::make_shared<RuntimeState>(*std::move(device), next_runtime_id++, options, *forced);
+} catch (...) {
+  return error(Code::OutOfMemory, "no host memory to open a runtime");
+}
+
+RuntimeState::RuntimeState(std::shared_ptr<Device> device, std::uint64_t id,
+                           const RuntimeOptions& options, const KernelInfo* forced)
+    : device_(std::move(device)),
+      id_(id),
+      reproducibility_(options.reproducibility),
+      forced_(forced),
+      memory_(std::make_shared<MemoryPool>(device_, id, options.cold_cache_bytes)) {}
+
+RuntimeState::~RuntimeState() {
+  scratch_.reset();
+  memory_->close();
+}
+
+SelectionContext RuntimeState::selection_context(Op op) const noexcept {
+  return {.device = &device_->info(),
+          .kernels = device_->kernels(),
+          .threads = device_->threads(),
+          .forced_kernel = forced_ != nullptr && forced_->op == op ? forced_->name : ""};
+}
+
+Status RuntimeState::dispatch(GemmCall& call, std::span<const Tensor* const> tensors) noexcept {
+  if (call.selection.workspace_bytes > 0) {
+    const Result<std::byte*> workspace = scratch(call.selection.workspace_bytes);
+    if (!workspace) return workspace.error();
+    call.scratch = *workspace;
+  }
+  return finish_dispatch(call, tensors);
+}
+
+Status RuntimeState::dispatch(ElementwiseCall& call,
+                              std::span<const Tensor* const> tensors) noexcept {
+  return finish_dispatch(call, tensors);
+}
+
+Status RuntimeState::finish_dispatch(const Call& call,
+                                     std::span<const Tensor* const> tensors) noexcept {
+  if (recording_) return record(call, tensors);
+  GIRIH_TRY(launch(call));
+  dispatches_.fetch_add(1, std::memory_order_relaxed);
+  return {};
+}
+
+Status RuntimeState::launch(const Call& call) noexcept {
+  return note(device_->launch(call));
+}
+
+Status RuntimeState::record(const Call& call, std::span<const Tensor* const> tensors) noexcept try {
+  recording_->calls.push_back(call);
+  for (const Tensor* tensor : tensors) {
+    if (tensor != nullptr) recording_->held.push_back(TensorAccess::storage(*tensor));
+  }
+  return {};
+} catch (...) {
+  return error(Code::OutOfMemory, "no host memory to record an operation");
+}
+
+Result<std::byte*> RuntimeState::scratch(std::int64_t bytes) noexcept try {
+  StoragePtr& current = recording_ ? recording_->scratch : scratch_;
+  if (current && current->bytes >= bytes) return current->data;
+  if (recording_ && current) recording_->held.push_back(current);
+  if (!recording_) current.reset();  // the new block may be cut from the old one's memory
+  Result<StoragePtr> fresh = memory_->allocate_scratch(bytes);
+  if (!fresh) return fresh.error();
+  current = *std::move(fresh);
+  return current->data;
+} catch (...) {
+  return error(Code::OutOfMemory, "no host memory to record a workspace");
+}
+
+Status RuntimeState::replay(Executable& executable, std::size_t operations) noexcept {
+  GIRIH_TRY(note(executable.replay()));
+  dispatches_.fetch_add(operations, std::memory_order_relaxed);
+  return {};
+}
+
+Result<Event> RuntimeState::submit() noexcept {
+  GIRIH_TRY(note(device_->submit(submitted_ + 1)));
+  return Event{id_, ++submitted_};
+}
+
+Status RuntimeState::check_event(const Event& event) const noexcept {
+  if (event.runtime != id_) {
+    return error(Code::InvalidOption, "the event is of runtime {}, the call is on {}",
+                 event.runtime, id_);
+  }
+  if (event.value == 0 || event.value > submitted_) {
+    return error(Code::InvalidOption, "event value {} was never submitted, the last is {}",
+                 event.value, submitted_);
+  }
+  return {};
+}
+
+Result<bool> RuntimeState::completed(const Event& event) noexcept {
+  GIRIH_TRY(check_event(event));
+  Result<bool> done = device_->completed(event.value);
+  if (!done) GIRIH_TRY(note(done.error()));
+  return done;
+}
+
+Status RuntimeState::wait(const Event& event) noexcept {
+  GIRIH_TRY(check_event(event));
+  return note(device_->wait(event.value));
+}
+
+Status RuntimeState::synchronize() noexcept {
+  const Result<Event> event = submit();
+  if (!event) return event.error();
+  return note(device_->wait(event->value));
+}
+
+Status RuntimeState::begin_capture() noexcept {
+  if (recording_) return error(Code::CaptureMisuse, "capture inside a capture");
+  recording_.emplace();
+  capturing_thread_ = std::this_thread::get_id();
+  return {};
+}
+
+Recording RuntimeState::end_capture() noexcept {
+  Recording recording = *std::move(recording_);
+  recording_.reset();
+  return recording;
+}
+
+Status RuntimeState::note(Status status) noexcept {
+  if (status || status.error().kind() != ErrorKind::Failed) return status;
+  const std::lock_guard lock(poison_mutex_);
+  if (!poisoned_.load(std::memory_order_relaxed)) {
+    try {
+      poison_message_ = status.error().message;
+    } catch (...) {
+      poison_message_.clear();
+    }
+    poisoned_.store(true, std::memory_order_release);
+  }
+  return status;
+}
+
+Status RuntimeState::health() const noexcept {
+  if (!poisoned_.load(std::memory_order_acquire)) return {};
+  const std::lock_guard lock(poison_mutex_);
+  return error(Code::RuntimePoisoned, "runtime {} failed earlier: {}", id_, poison_message_);
+}
+
+Result<Entry> Entry::enter(RuntimeState& state) noexcept {
+  if (state.busy_.exchange(true, std::memory_order_acquire)) {
+    return error(Code::RuntimeBusy, "another thread is inside runtime {}", state.id());
+  }
+  Entry entry(state);
+  GIRIH_TRY(state.health());
+  if (state.recording_ && state.capturing_thread_ != std::this_thread::get_id()) {
+    return error(Code::RuntimeBusy, "another thread captures on runtime {}", state.id());
+  }
+  return entry;
+}
+
+Entry Entry::acquire(RuntimeState& state) noexcept {
+  while (state.busy_.exchange(true, std::memory_order_acquire)) std::this_thread::yield();
+  return Entry(state);
+}
+
+Result<Entry> Entry::enter_uncaptured(RuntimeState& state, const char* what) noexcept {
+  Result<Entry> entry = enter(state);
+  if (entry && state.is_capturing()) {
+    return error(Code::CaptureMisuse, "{} inside a capture: a graph cannot hold it", what);
+  }
+  return entry;
+}
+
+}  // namespace girih::inline v0::detail
