@@ -49,8 +49,8 @@ class Shape {
   friend constexpr bool operator==(const Shape&, const Shape&) noexcept = default;
 
  private:
-  template <class I>
-  static constexpr std::int64_t narrow(I value) noexcept {
+  template <class Integer>
+  static constexpr std::int64_t narrow(Integer value) noexcept {
     return std::in_range<std::int64_t>(value) ? static_cast<std::int64_t>(value) : kTooLarge;
   }
 

@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# Runs clang-tidy (version 14) over the library and the command. Usage: scripts/tidy.sh [FILE...]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+source scripts/install_packages.sh
+install_packages "${build_packages[@]}" "${test_packages[@]}"
+cmake --preset dev >/dev/null
+files=("$@")
+if ((${#files[@]} == 0)); then mapfile -t files < <(find src tools -name '*.cpp' | sort); fi
+printf '%s\0' "${files[@]}" | xargs -0 -n 1 -P "$(nproc)" clang-tidy-14 -p build/dev --quiet
