@@ -17,7 +17,9 @@ LAYERS = {
     "plan": ["core", "ops"],
     "backends": ["core", "ops", "plan"],
     "io": ["core"],
+    "accel": ["core", "plan"],
     "runtime": ["core", "ops", "plan", "backends"],
+    "capi": ["core", "ops", "runtime", "reference"],
     "verify": ["core", "ops", "plan", "backends", "reference", "runtime"],
 }
 # Folders of programs written as a user would write them.

@@ -66,6 +66,10 @@ Result<std::shared_ptr<Device>> open_device(const RuntimeOptions& options,
   }
 }
 
+AcceleratorState probe_accelerator() noexcept {
+  return {};
+}
+
 std::span<const KernelInfo> kernels_of(Backend backend) noexcept {
   return backend == Backend::Cpu ? cpu::kernel_table() : std::span<const KernelInfo>{};
 }
