@@ -20,6 +20,7 @@ LAYERS = {
     "accel": ["core", "plan"],
     "runtime": ["core", "ops", "plan", "backends"],
     "capi": ["core", "ops", "runtime", "reference"],
+    "measure": ["core", "runtime"],
     "verify": ["core", "ops", "plan", "backends", "reference", "runtime"],
 }
 # Folders of programs written as a user would write them.

@@ -1,0 +1,72 @@
+#include "measure/rounds.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+
+#include "core/error.hpp"
+
+namespace girih::inline v0 {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// Seconds of one unit, over `iterations` units.
+Result<double> time_batch(const Contender& contender, std::int64_t first, std::int64_t iterations) {
+  const auto start = Clock::now();
+  for (std::int64_t i = 0; i < iterations; ++i) GIRIH_TRY(contender.run(first + i));
+  if (contender.finish) GIRIH_TRY(contender.finish());
+  const double seconds = seconds_since(start) / static_cast<double>(iterations);
+  if (!(seconds > 0) || !std::isfinite(seconds)) {
+    return error(Code::DeviceFailed, "{} took {} s: no plausible time", contender.name, seconds);
+  }
+  return seconds;
+}
+
+/// Runs a contender until its times settle; gives the units that fill a round.
+Result<std::int64_t> warm_up(const Contender& contender, const RoundOptions& options) {
+  const auto start = Clock::now();
+  std::array<double, 3> recent{};
+  std::int64_t iterations = 1;
+  for (int batch = 0;; ++batch) {
+    const Result<double> seconds = time_batch(contender, batch, iterations);
+    if (!seconds) return seconds.error();
+    recent[static_cast<std::size_t>(batch % 3)] = *seconds;
+    const double wanted = std::ceil(options.round_seconds / *seconds);
+    iterations = static_cast<std::int64_t>(std::clamp(wanted, 1.0, 1e6));
+    const auto [low, high] = std::minmax_element(recent.begin(), recent.end());
+    const bool settled = batch >= 3 && *high <= *low * 1.02;
+    if (settled || seconds_since(start) > options.warm_up_seconds) return iterations;
+  }
+}
+
+}  // namespace
+
+Result<std::vector<Times>> run_rounds(std::span<const Contender> contenders,
+                                      const RoundOptions& options) {
+  std::vector<Times> times;
+  for (const Contender& contender : contenders) {
+    const Result<std::int64_t> iterations = warm_up(contender, options);
+    if (!iterations) return iterations.error();
+    times.push_back({contender.name, *iterations, {}});
+  }
+  for (int round = 0; round < options.rounds; ++round) {
+    for (std::size_t i = 0; i < contenders.size(); ++i) {
+      const std::size_t turn = round % 2 == 0 ? i : contenders.size() - 1 - i;
+      Times& record = times[turn];
+      const Result<double> seconds =
+          time_batch(contenders[turn], round * record.iterations, record.iterations);
+      if (!seconds) return seconds.error();
+      record.seconds.push_back(*seconds);
+    }
+    if (options.progress) options.progress(round + 1);
+  }
+  return times;
+}
+
+}  // namespace girih::inline v0
