@@ -51,9 +51,8 @@ int affinity_cores() {
   const std::vector<int> cpus = affinity_mask();
   int cores = 0;
   for (const int cpu : cpus) {
-    const std::vector<int> siblings = read_cpu_list("/sys/devices/system/cpu/cpu" +
-                                                    std::to_string(cpu) +
-                                                    "/topology/thread_siblings_list");
+    const std::vector<int> siblings = read_cpu_list(
+        "/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/thread_siblings_list");
     const bool counted = std::any_of(siblings.begin(), siblings.end(), [&](int sibling) {
       return sibling < cpu && std::binary_search(cpus.begin(), cpus.end(), sibling);
     });
@@ -86,7 +85,8 @@ double legacy_quota(const std::string& folder) {
 }
 
 /// The least quota of the group at `path` and of those around it.
-double quota_of_path(const std::string& root, std::string path, double (*quota)(const std::string&)) {
+double quota_of_path(const std::string& root, std::string path,
+                     double (*quota)(const std::string&)) {
   double least = quota(root);
   while (path.size() > 1) {
     least = std::min(least, quota(root + path));
@@ -102,7 +102,8 @@ double group_quota() {
   for (std::string line; std::getline(groups, line);) {  // "id:controllers:/path"
     const std::size_t first = line.find(':');
     const std::size_t second = line.find(':', first == std::string::npos ? first : first + 1);
-    if (second == std::string::npos || second + 1 >= line.size() || line[second + 1] != '/') continue;
+    if (second == std::string::npos || second + 1 >= line.size() || line[second + 1] != '/')
+      continue;
     const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
     const std::string path = line.substr(second + 1);
     if (controllers == ",,") {
@@ -114,8 +115,12 @@ double group_quota() {
   return least;
 }
 #else
-int affinity_cores() { return static_cast<int>(std::thread::hardware_concurrency()); }
-double group_quota() { return std::numeric_limits<double>::infinity(); }
+int affinity_cores() {
+  return static_cast<int>(std::thread::hardware_concurrency());
+}
+double group_quota() {
+  return std::numeric_limits<double>::infinity();
+}
 #endif
 
 }  // namespace

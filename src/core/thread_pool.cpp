@@ -1,10 +1,9 @@
 #include "core/thread_pool.hpp"
 
-#include <pthread.h>
-#include <signal.h>
-
 #include <algorithm>
 #include <new>
+#include <pthread.h>
+#include <signal.h>
 #include <thread>
 #include <vector>
 
@@ -19,9 +18,8 @@ namespace {
 std::atomic<std::uint64_t> fork_generation{0};
 
 void watch_forks() noexcept {
-  static const int watching = pthread_atfork(nullptr, nullptr, [] {
-    fork_generation.fetch_add(1, std::memory_order_relaxed);
-  });
+  static const int watching = pthread_atfork(
+      nullptr, nullptr, [] { fork_generation.fetch_add(1, std::memory_order_relaxed); });
   static_cast<void>(watching);
 }
 

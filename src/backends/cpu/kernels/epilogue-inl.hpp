@@ -47,7 +47,8 @@ HWY_INLINE void store_row(const Row& row, Element type, std::int64_t stride, std
     }
     std::uint16_t raw[kLanes];
     store_halves(half, raw);
-    for (std::int64_t l = 0; l < kLanes && j + l < count; ++l) destination[(j + l) * stride] = raw[l];
+    for (std::int64_t l = 0; l < kLanes && j + l < count; ++l)
+      destination[(j + l) * stride] = raw[l];
   }
 }
 
@@ -136,8 +137,7 @@ HWY_INLINE void finish_row(const Epilogue& e, const EpilogueTile& tile, std::int
   if (e.reads_c) old = load_row(c_row, e.c_type, e.c_column_stride, tile.columns, old_row);
   const float* residual = nullptr;
   if (e.residual.data != nullptr) {
-    const std::int64_t index =
-        m * e.residual.row_stride + tile.column * e.residual.column_stride;
+    const std::int64_t index = m * e.residual.row_stride + tile.column * e.residual.column_stride;
     residual = load_row(element_at(e.residual.data, e.residual.type, index), e.residual.type,
                         e.residual.column_stride, tile.columns, residual_row);
   }
@@ -156,9 +156,8 @@ HWY_INLINE void finish_row(const Epilogue& e, const EpilogueTile& tile, std::int
       x = hn::LoadU(F32(), static_cast<const float*>(tile.sums) + sum_offset + j);
     }
     if (e.scales) {
-      const Floats factor = factors == nullptr
-                                ? row_factor
-                                : hn::Mul(row_factor, hn::LoadU(F32(), factors + j));
+      const Floats factor =
+          factors == nullptr ? row_factor : hn::Mul(row_factor, hn::LoadU(F32(), factors + j));
       x = hn::Mul(factor, x);
     }
     if (old != nullptr) x = fma(set(e.beta), hn::LoadU(F32(), old + j), x);
@@ -181,8 +180,8 @@ void finish(const Epilogue& e, const EpilogueTile& tile) {
   const float* bias = nullptr;
   if (e.bias.data != nullptr) {
     const std::int64_t index = tile.column * e.bias.column_stride;
-    bias = load_row(element_at(e.bias.data, e.bias.type, index), e.bias.type,
-                    e.bias.column_stride, tile.columns, bias_row);
+    bias = load_row(element_at(e.bias.data, e.bias.type, index), e.bias.type, e.bias.column_stride,
+                    tile.columns, bias_row);
   }
   for (std::int64_t i = 0; i < tile.rows; ++i) finish_row(e, tile, i, factors, bias);
 }

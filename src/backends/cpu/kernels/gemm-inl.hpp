@@ -64,8 +64,8 @@ HWY_INLINE Ints add_pairs(Ints a, Ints b, Ints sum) {
 #elif HWY_TARGET == HWY_AVX3
   return hn::Add(sum, Ints{_mm512_madd_epi16(a.raw, b.raw)});
 #else
-  const Ints low = hn::Mul(hn::ShiftRight<16>(hn::ShiftLeft<16>(a)),
-                           hn::ShiftRight<16>(hn::ShiftLeft<16>(b)));
+  const Ints low =
+      hn::Mul(hn::ShiftRight<16>(hn::ShiftLeft<16>(a)), hn::ShiftRight<16>(hn::ShiftLeft<16>(b)));
   return hn::Add(hn::Add(sum, low), hn::Mul(hn::ShiftRight<16>(a), hn::ShiftRight<16>(b)));
 #endif
 }
@@ -80,8 +80,7 @@ void multiply_i8(const TileProduct& tile) {
   for (int i = 0; i < kRows; ++i) {
     GIRIH_UNROLL
     for (int j = 0; j < kVectors; ++j) {
-      sums[i][j] =
-          in == nullptr ? hn::Zero(d) : hn::LoadU(d, in + i * tile.in_stride + j * kLanes);
+      sums[i][j] = in == nullptr ? hn::Zero(d) : hn::LoadU(d, in + i * tile.in_stride + j * kLanes);
     }
   }
   const std::int32_t* a = static_cast<const std::int32_t*>(tile.a);

@@ -59,7 +59,7 @@ struct Epilogue {
   std::int64_t c_column_stride = 0;
   float alpha = 1;
   float beta = 0;
-  bool scales = false;   ///< alpha, a_scale or b_scale is not 1
+  bool scales = false;  ///< alpha, a_scale or b_scale is not 1
   bool reads_c = false;
   bool integer_sum = false;
   Function function = Function::None;
@@ -67,7 +67,7 @@ struct Epilogue {
   std::int64_t a_scale_stride = 0;
   const float* b_scale = nullptr;
   std::int64_t b_scale_stride = 0;
-  EpilogueView bias;      ///< row stride unused
+  EpilogueView bias;  ///< row stride unused
   EpilogueView residual;
 };
 
@@ -98,8 +98,8 @@ inline constexpr std::int64_t kPackedInt8Bytes = 2;
 inline constexpr std::int64_t kMaxTile = 64;
 
 // Declares the kernel of every row.
-#define GIRIH_CPU_GEMM(target, kind, rows, columns, ...) \
-  namespace target {                                     \
+#define GIRIH_CPU_GEMM(target, kind, rows, columns, ...)    \
+  namespace target {                                        \
   extern const GemmKernel gemm_##kind##_##rows##x##columns; \
   }
 #define GIRIH_CPU_ELEMENTWISE(...)

@@ -50,9 +50,8 @@ HWY_INLINE void gather_panel(const float* source, std::int64_t stride, std::int6
 }
 
 template <std::int64_t kWidth>
-HWY_INLINE void pack_f32_panel(const float* source, std::int64_t stride,
-                               std::int64_t depth_stride, std::int64_t width, std::int64_t depth,
-                               float* panel) {
+HWY_INLINE void pack_f32_panel(const float* source, std::int64_t stride, std::int64_t depth_stride,
+                               std::int64_t width, std::int64_t depth, float* panel) {
   if (width == kWidth) {
     if (stride == 1) {
       copy_panel<kWidth>(source, depth_stride, depth, panel);
@@ -123,8 +122,8 @@ void pack_bytes(const PackSource& from, void* panels) {
       for (std::int64_t j = 0; j < kWidth; ++j) {
         const bool inside = j < width;
         pairs[2 * j] = inside ? first[j * from.stride] : std::int16_t{0};
-        pairs[2 * j + 1] = inside && has_second ? first[j * from.stride + from.depth_stride]
-                                                : std::int16_t{0};
+        pairs[2 * j + 1] =
+            inside && has_second ? first[j * from.stride + from.depth_stride] : std::int16_t{0};
       }
     }
   }

@@ -35,10 +35,18 @@ HWY_INLINE Floats fma(Floats a, Floats b, Floats c) {
   return hn::MulAdd(a, b, c);
 #endif
 }
-HWY_INLINE Floats set(float value) { return hn::Set(F32(), value); }
-HWY_INLINE Words bits(Floats value) { return hn::BitCast(U32(), value); }
-HWY_INLINE Words word(std::uint32_t value) { return hn::Set(U32(), value); }
-HWY_INLINE Floats from_bits(Words value) { return hn::BitCast(F32(), value); }
+HWY_INLINE Floats set(float value) {
+  return hn::Set(F32(), value);
+}
+HWY_INLINE Words bits(Floats value) {
+  return hn::BitCast(U32(), value);
+}
+HWY_INLINE Words word(std::uint32_t value) {
+  return hn::Set(U32(), value);
+}
+HWY_INLINE Floats from_bits(Words value) {
+  return hn::BitCast(F32(), value);
+}
 /// condition ? yes : no, for the result of a comparison of words.
 template <class Mask>
 HWY_INLINE Words select(Mask condition, Words yes, Words no) {
@@ -49,7 +57,9 @@ HWY_INLINE hn::Mask<U32> greater(Words a, Words b) {
   return hn::RebindMask(U32(), hn::BitCast(I32(), a) > hn::BitCast(I32(), b));
 }
 
-HWY_INLINE Floats widen_bf16(Words half) { return from_bits(hn::ShiftLeft<16>(half)); }
+HWY_INLINE Floats widen_bf16(Words half) {
+  return from_bits(hn::ShiftLeft<16>(half));
+}
 
 /// binary16 to f32. A subnormal is the difference of two normal numbers, which is exact.
 HWY_INLINE Floats widen_f16(Words half) {
@@ -59,7 +69,8 @@ HWY_INLINE Floats widen_f16(Words half) {
   const Words normal = hn::Add(magnitude, rebias);
   const Words infinite_or_nan = hn::Add(normal, rebias);
   const Words smallest = word(113U << 23);
-  const Words subnormal = bits(hn::Sub(from_bits(hn::Add(magnitude, smallest)), from_bits(smallest)));
+  const Words subnormal =
+      bits(hn::Sub(from_bits(hn::Add(magnitude, smallest)), from_bits(smallest)));
   Words result = select(greater(magnitude, word((0x7C00U << 13) - 1)), infinite_or_nan, normal);
   result = select(greater(word(0x0400U << 13), magnitude), subnormal, result);
   return from_bits(hn::Or(result, sign));
@@ -75,23 +86,23 @@ HWY_INLINE Words narrow_bf16(Floats value) {
   return select(greater(magnitude, word(0x7F800000)), nan, rounded);
 }
 
-/// f32 to binary16, to nearest even. Subnormal results are rounded by adding 0.5, whose last place
-/// is 2^-24, their unit.
+/// f32 to binary16, to nearest even; NaN as in `narrow_bf16`. Subnormal results are rounded by
+/// adding 0.5, whose last place is 2^-24, their unit.
 HWY_INLINE Words narrow_f16(Floats value) {
   const Words x = bits(value);
   const Words sign = hn::And(hn::ShiftRight<16>(x), word(0x8000));
   const Words magnitude = hn::And(x, word(0x7FFFFFFF));
   const Words odd = hn::And(hn::ShiftRight<13>(magnitude), word(1));
-  const Words normal =
-      hn::ShiftRight<13>(hn::Add(hn::Add(magnitude, word(0xC8000FFFU)), odd));
+  const Words normal = hn::ShiftRight<13>(hn::Add(hn::Add(magnitude, word(0xC8000FFFU)), odd));
   const Words is_small = hn::VecFromMask(U32(), greater(word(0x38800000), magnitude));
   // Only small magnitudes are added, so that the rest cannot raise a floating-point flag.
   const Words half = word(0x3F000000);
-  const Words subnormal = hn::Sub(
-      bits(hn::Add(from_bits(hn::And(magnitude, is_small)), from_bits(half))), half);
+  const Words subnormal =
+      hn::Sub(bits(hn::Add(from_bits(hn::And(magnitude, is_small)), from_bits(half))), half);
   Words result = hn::Or(hn::And(is_small, subnormal), hn::AndNot(is_small, normal));
   result = select(greater(magnitude, word(0x477FEFFF)), word(0x7C00), result);
-  result = select(greater(magnitude, word(0x7F800000)), word(0x7E00), result);
+  const Words payload = hn::And(hn::ShiftRight<13>(magnitude), word(0x3FF));
+  result = select(greater(magnitude, word(0x7F800000)), hn::Or(word(0x7E00), payload), result);
   return hn::Or(result, sign);
 }
 

@@ -2,10 +2,10 @@
 #define GIRIH_CPU_TARGET neon
 
 // clang-format off: each of these uses the ones before it.
-#include "backends/cpu/kernels/simd-inl.hpp"
-#include "backends/cpu/kernels/pack-inl.hpp"
 #include "backends/cpu/kernels/epilogue-inl.hpp"
 #include "backends/cpu/kernels/gemm-inl.hpp"
+#include "backends/cpu/kernels/pack-inl.hpp"
+#include "backends/cpu/kernels/simd-inl.hpp"
 // clang-format on
 
 static_assert(HWY_TARGET == HWY_NEON, "the flags of this file must enable the instruction set");
