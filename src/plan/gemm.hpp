@@ -17,7 +17,8 @@ struct SelectionContext {
 };
 
 /// CPU cache blocking: C is computed in blocks of m x n; each sweeps K in steps of k, with a packed
-/// m x k panel of A and k x n panel of B.
+/// m x k part of A and k x n part of B, that all threads share. m, n and k are multiples of the
+/// tile's. If K takes more than one step, the block's partial sums are kept in the workspace.
 struct Blocking {
   std::int64_t m = 0, n = 0, k = 0;
 };
@@ -27,9 +28,12 @@ struct GemmSelection {
   const KernelInfo* kernel = nullptr;
   Blocking block;
   int threads = 1;
+  /// Products of a batch under way at once, each on one thread with a workspace of its own; 1: one
+  /// after the other, each on all threads.
+  int concurrent_products = 1;
   int split_k = 1;
   Traversal traversal = Traversal::RowMajor;
-  std::int64_t workspace_bytes = 0;
+  std::int64_t workspace_bytes = 0;  ///< `concurrent_products` equal parts
   double predicted_seconds = 0;
 };
 

@@ -1,0 +1,98 @@
+#include "backends/cpu/device.hpp"
+
+#include <cstring>
+#include <new>
+
+#include "backends/cpu/elementwise.hpp"
+#include "backends/cpu/gemm.hpp"
+#include "core/error.hpp"
+
+namespace girih::inline v0::cpu {
+namespace {
+
+constexpr std::align_val_t kAlignment{64};
+
+class CpuDevice;
+
+/// The calls in order, run again.
+class CallList final : public Executable {
+ public:
+  CallList(CpuDevice& device, std::span<const Call> calls) noexcept
+      : device_(device), calls_(calls) {}
+  Status replay() noexcept override;
+
+ private:
+  CpuDevice& device_;
+  std::span<const Call> calls_;
+};
+
+/// Calls have finished when they return, so everything submitted is complete.
+class CpuDevice final : public Device {
+ public:
+  explicit CpuDevice(std::shared_ptr<Executor> executor)
+      : info_(probe()), executor_(std::move(executor)) {}
+
+  [[nodiscard]] const DeviceInfo& info() const noexcept override { return info_; }
+  [[nodiscard]] std::span<const KernelInfo> kernels() const noexcept override {
+    return kernel_table();
+  }
+  [[nodiscard]] int threads() const noexcept override { return executor_->concurrency(); }
+
+  Result<std::byte*> allocate(std::int64_t bytes) noexcept override {
+    auto* const data = static_cast<std::byte*>(
+        ::operator new(static_cast<std::size_t>(bytes), kAlignment, std::nothrow));
+    if (data == nullptr) return error(Code::OutOfMemory, "no memory for {} bytes", bytes);
+    return data;
+  }
+  void release(std::byte* data, std::int64_t) noexcept override {
+    ::operator delete(data, kAlignment);
+  }
+  Status zero(std::byte* data, std::int64_t bytes) noexcept override {
+    if (bytes > 0) std::memset(data, 0, static_cast<std::size_t>(bytes));
+    return {};
+  }
+  Status write(std::byte* destination, const void* source, std::int64_t bytes) noexcept override {
+    if (bytes > 0) std::memcpy(destination, source, static_cast<std::size_t>(bytes));
+    return {};
+  }
+  Status read(void* destination, const std::byte* source, std::int64_t bytes) noexcept override {
+    if (bytes > 0) std::memcpy(destination, source, static_cast<std::size_t>(bytes));
+    return {};
+  }
+
+  Status launch(const Call& call) noexcept override try {
+    if (const auto* product = std::get_if<GemmCall>(&call)) return run(*product, info_, *executor_);
+    return run(*std::get_if<ElementwiseCall>(&call), *executor_);
+  } catch (...) {
+    return error(Code::ExecutorFailed, "the executor threw out of a loop");
+  }
+
+  Result<std::unique_ptr<Executable>> instantiate(std::span<const Call> calls) noexcept override {
+    std::unique_ptr<Executable> list(new (std::nothrow) CallList(*this, calls));
+    if (list == nullptr) return error(Code::OutOfMemory, "no memory for a graph");
+    return list;
+  }
+
+  Status submit(std::uint64_t) noexcept override { return {}; }
+  Result<bool> completed(std::uint64_t) noexcept override { return true; }
+  Status wait(std::uint64_t) noexcept override { return {}; }
+
+ private:
+  const DeviceInfo info_;
+  const std::shared_ptr<Executor> executor_;
+};
+
+Status CallList::replay() noexcept {
+  for (const Call& call : calls_) GIRIH_TRY(device_.launch(call));
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Device>> open(std::shared_ptr<Executor> executor) noexcept try {
+  return std::unique_ptr<Device>(std::make_unique<CpuDevice>(std::move(executor)));
+} catch (...) {
+  return error(Code::OutOfMemory, "no memory to open the cpu");
+}
+
+}  // namespace girih::inline v0::cpu

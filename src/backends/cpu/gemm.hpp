@@ -1,0 +1,11 @@
+#pragma once
+
+#include "backends/cpu/device.hpp"
+
+namespace girih::inline v0::cpu {
+
+/// Runs one product; returns when C is written. Allocates nothing. Passes on what the executor
+/// throws.
+Status run(const GemmCall& call, const DeviceInfo& device, Executor& executor);
+
+}  // namespace girih::inline v0::cpu

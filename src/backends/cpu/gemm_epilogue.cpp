@@ -1,0 +1,78 @@
+#include "backends/cpu/gemm_epilogue.hpp"
+
+namespace girih::inline v0::cpu {
+namespace {
+
+Function function_of(Activation activation) noexcept {
+  switch (activation) {
+    case Activation::None:
+      break;
+    case Activation::Relu:
+      return Function::Relu;
+    case Activation::GeluTanh:
+      return Function::GeluTanh;
+    case Activation::Silu:
+      return Function::Silu;
+  }
+  return Function::None;
+}
+
+}  // namespace
+
+Element element_of(DType type) noexcept {
+  switch (type) {
+    case DType::BF16:
+      return Element::BF16;
+    case DType::F16:
+      return Element::F16;
+    case DType::I8:
+      return Element::I8;
+    case DType::I32:
+      return Element::I32;
+    default:
+      return Element::F32;
+  }
+}
+
+Epilogue epilogue_of(const GemmCall& call, std::int64_t index) noexcept {
+  const GemmProblem& problem = call.problem;
+  const GemmOperands& operands = call.operands;
+  Epilogue e;
+  // The one place where the output's address loses its const: `advance` serves read operands too.
+  e.c =
+      const_cast<std::byte*>(advance(operands.c, problem.c.dtype, index * problem.c.batch_stride));
+  e.c_type = element_of(problem.c.dtype);
+  e.c_row_stride = problem.c.row_stride;
+  e.c_column_stride = problem.c.column_stride;
+  e.alpha = problem.alpha.on_device ? *operands.alpha : problem.alpha.value;
+  e.beta = problem.beta.on_device ? *operands.beta : problem.beta.value;
+  e.reads_c = problem.reads_c();
+  e.integer_sum = problem.a.dtype == DType::I8;
+  e.function = function_of(problem.activation);
+  e.scales =
+      problem.alpha.on_device || problem.alpha.value != 1 || problem.a_scale || problem.b_scale;
+  if (problem.a_scale) {
+    e.a_scale = operands.a_scale + index * problem.a_scale->batch_stride;
+    e.a_scale_stride = problem.a_scale->stride;
+  }
+  if (problem.b_scale) {
+    e.b_scale = operands.b_scale + index * problem.b_scale->batch_stride;
+    e.b_scale_stride = problem.b_scale->stride;
+  }
+  if (problem.bias) {
+    const VectorLayout& bias = *problem.bias;
+    e.bias = {.data = advance(operands.bias, bias.dtype, index * bias.batch_stride),
+              .type = element_of(bias.dtype),
+              .column_stride = bias.stride};
+  }
+  if (problem.residual) {
+    const MatrixLayout& residual = *problem.residual;
+    e.residual = {.data = advance(operands.residual, residual.dtype, index * residual.batch_stride),
+                  .type = element_of(residual.dtype),
+                  .row_stride = residual.row_stride,
+                  .column_stride = residual.column_stride};
+  }
+  return e;
+}
+
+}  // namespace girih::inline v0::cpu

@@ -1,0 +1,98 @@
+#include "plan/candidates.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+
+namespace girih::inline v0 {
+
+Obstacle obstacle(const Demand& demand, const KernelInfo& kernel, const SelectionContext& context) {
+  if (kernel.backend != context.device->backend) return Obstacle::Backend;
+  if (!kernel.operands.has(demand.operand)) return Obstacle::Operands;
+  if (!kernel.outputs.has(demand.output)) return Obstacle::Outputs;
+  if (demand.precision == Precision::Tf32 && kernel.backend == Backend::Cpu) {
+    return Obstacle::Precision;
+  }
+  if (demand.path != Path::Auto && demand.path != kernel.path) return Obstacle::Path;
+  if (!context.device->features.missing(kernel.needs).empty()) return Obstacle::Features;
+  if (!context.forced_kernel.empty() && context.forced_kernel != kernel.name) {
+    return Obstacle::NotForced;
+  }
+  return Obstacle::None;
+}
+
+std::string describe(Obstacle obstacle, const Demand& demand, const KernelInfo& kernel,
+                     const SelectionContext& context) {
+  switch (obstacle) {
+    case Obstacle::Backend:
+      return fmt::format("backend {} only", name(kernel.backend));
+    case Obstacle::Operands:
+      return fmt::format("{} operands only", describe(kernel.operands));
+    case Obstacle::Outputs:
+      return fmt::format("gives {} only, not {}", describe(kernel.outputs), name(demand.output));
+    case Obstacle::Precision:
+      return fmt::format("no {} on a cpu: ask for {} or {}", name(demand.precision),
+                         name(Precision::Fast), name(Precision::Exact));
+    case Obstacle::Path:
+      return fmt::format("{} row; path {} asked", name(kernel.path), name(demand.path));
+    case Obstacle::Features:
+      return fmt::format("needs {}", describe(context.device->features.missing(kernel.needs)));
+    case Obstacle::NotForced:
+      return fmt::format("{} is forced", context.forced_kernel);
+    case Obstacle::None:
+      break;
+  }
+  return "fits";
+}
+
+Status check_forced(const Demand& demand, const SelectionContext& context) noexcept {
+  if (context.forced_kernel.empty()) return {};
+  const bool known =
+      std::any_of(context.kernels.begin(), context.kernels.end(), [&](const KernelInfo& kernel) {
+        return kernel.op == demand.op && kernel.name == context.forced_kernel;
+      });
+  if (known) return {};
+  return error(Code::GemmUnknownKernel, "forced kernel '{}' is no row of {}", context.forced_kernel,
+               name(demand.op));
+}
+
+Error no_kernel(const Demand& demand, const SelectionContext& context) noexcept {
+  const KernelInfo* nearest = nullptr;
+  Obstacle reason = Obstacle::Backend;
+  for (const KernelInfo& kernel : context.kernels) {
+    if (kernel.op != demand.op) continue;
+    // A forced row is the one that was asked for; of others the one that came furthest is named.
+    if (!context.forced_kernel.empty() && kernel.name != context.forced_kernel) continue;
+    const Obstacle candidate = obstacle(demand, kernel, context);
+    if (nearest != nullptr && candidate <= reason) continue;
+    nearest = &kernel;
+    reason = candidate;
+  }
+  try {
+    const std::string nearest_reason =
+        nearest == nullptr
+            ? "the table has no row of this operation"
+            : fmt::format("{} {}", nearest->name, describe(reason, demand, *nearest, context));
+    return error(Code::GemmNoKernel,
+                 "no kernel for {} of {} to {}, path {}, precision {} on {}: {}", name(demand.op),
+                 name(demand.operand), name(demand.output), name(demand.path),
+                 name(demand.precision), context.device->name, nearest_reason);
+  } catch (...) {
+    return Error{Code::GemmNoKernel, {}};
+  }
+}
+
+int worthwhile_threads(double seconds, int limit) noexcept {
+  constexpr double kSecondsPerThread = 15e-6;
+  const double threads = std::min(seconds / kSecondsPerThread, static_cast<double>(limit));
+  return std::max(static_cast<int>(threads), 1);
+}
+
+std::string describe_seconds(double seconds) {
+  if (seconds < 1e-3) return fmt::format("{:.3g} us", seconds * 1e6);
+  if (seconds < 1) return fmt::format("{:.3g} ms", seconds * 1e3);
+  return fmt::format("{:.3g} s", seconds);
+}
+
+}  // namespace girih::inline v0

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "plan/gemm.hpp"
+
+namespace girih::inline v0 {
+
+/// What stands between a row and a call, nearest to working last.
+enum class Obstacle : std::uint8_t {
+  Backend,
+  Operands,
+  Outputs,
+  Precision,
+  Path,
+  Features,
+  NotForced,
+  None,
+};
+
+/// What selection asks of a row, whatever the operation.
+struct Demand {
+  Op op = Op::Gemm;
+  DType operand = DType::F32;
+  DType output = DType::F32;
+  Precision precision = Precision::Exact;
+  Path path = Path::Auto;
+};
+
+Obstacle obstacle(const Demand& demand, const KernelInfo& kernel, const SelectionContext& context);
+/// "needs avx512", "path portable asked", ...
+std::string describe(Obstacle obstacle, const Demand& demand, const KernelInfo& kernel,
+                     const SelectionContext& context);
+/// GemmUnknownKernel if a name is forced that no row of the operation has.
+Status check_forced(const Demand& demand, const SelectionContext& context) noexcept;
+/// GemmNoKernel with the reason of the row that came nearest.
+Error no_kernel(const Demand& demand, const SelectionContext& context) noexcept;
+
+/// Threads worth using for `seconds` of work of one thread: a region costs about a microsecond, so
+/// each thread gets at least 15 of them.
+int worthwhile_threads(double seconds, int limit) noexcept;
+
+/// Fills in what every plan says: kernel, device, and for each other row why it was passed over.
+/// `seconds_of` gives the predicted time of a row that fits.
+template <class SecondsOf>
+void describe_choice(const Demand& demand, const SelectionContext& context,
+                     const KernelInfo& chosen, SecondsOf seconds_of, Plan& plan);
+
+/// Renders a time: "1.2 ms".
+std::string describe_seconds(double seconds);
+
+template <class SecondsOf>
+void describe_choice(const Demand& demand, const SelectionContext& context,
+                     const KernelInfo& chosen, SecondsOf seconds_of, Plan& plan) {
+  plan.kernel = chosen.name;
+  plan.backend = chosen.backend;
+  plan.device = context.device->name;
+  plan.tile = {chosen.tile_m, chosen.tile_n, chosen.tile_k};
+  plan.reduction = name(chosen.reduction);
+  for (const KernelInfo& kernel : context.kernels) {
+    if (kernel.op != demand.op || &kernel == &chosen) continue;
+    const Obstacle reason = obstacle(demand, kernel, context);
+    plan.rejected.push_back(
+        {std::string(kernel.name), reason == Obstacle::None
+                                       ? "slower: predicted " + describe_seconds(seconds_of(kernel))
+                                       : describe(reason, demand, kernel, context)});
+  }
+}
+
+}  // namespace girih::inline v0

@@ -1,0 +1,18 @@
+#pragma once
+
+#include "plan/gemm.hpp"
+
+namespace girih::inline v0 {
+
+/// Blocks, threads, workspace and time of a product on one CPU row, in closed form.
+///
+///   time    = max(work / threads, bytes / bandwidth) + regions
+///   work    = padded flops / (0.9 peak) + packed elements / rate + elements of C / rate
+///   regions = 2 a step and block, about 1.5 us each on more than one thread
+///
+/// A step of K is as long as lets a panel of B take three quarters of the first-level cache; blocks
+/// of C are as large as keeps the workspace below 64 MiB, so that operands are packed rarely.
+GemmSelection cpu_gemm_candidate(const GemmProblem& problem, const KernelInfo& kernel,
+                                 const SelectionContext& context) noexcept;
+
+}  // namespace girih::inline v0

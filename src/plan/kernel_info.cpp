@@ -1,0 +1,28 @@
+#include "plan/kernel_info.hpp"
+
+namespace girih::inline v0 {
+
+std::string describe(DTypes types) {
+  std::string text;
+  for (int i = 0; i < kDTypeCount; ++i) {
+    const auto type = static_cast<DType>(i);
+    if (!types.has(type)) continue;
+    if (!text.empty()) text += ", ";
+    text += name(type);
+  }
+  return text.empty() ? "no" : text;
+}
+
+std::string_view name(Reduction reduction) noexcept {
+  switch (reduction) {
+    case Reduction::None:
+      return "none";
+    case Reduction::SequentialF32:
+      return "sequential_f32";
+    case Reduction::ExactI32:
+      return "exact_i32";
+  }
+  return "unknown_reduction";
+}
+
+}  // namespace girih::inline v0
