@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/checked.hpp"
 #include "core/error.hpp"
 #include "core/geometry.hpp"
 #include "io/guard.hpp"
@@ -94,12 +95,29 @@ Status stream_gathered(const HostView& view,
 
 }  // namespace
 
+std::optional<std::int64_t> checked_extent_bits(const Shape& shape, int bits) noexcept {
+  std::optional<std::int64_t> product = bits;
+  for (const std::int64_t extent : shape) {
+    product = checked_mul(*product, std::max<std::int64_t>(extent, 1));
+    if (!product) return std::nullopt;
+  }
+  return product;
+}
+
+bool is_empty(const Shape& shape) noexcept {
+  return std::find(shape.begin(), shape.end(), 0) != shape.end();
+}
+
 Result<HostArray> HostArray::make(const Shape& shape, DType dtype) noexcept {
   return guarded("host array", [&]() -> Result<HostArray> {
     const Result<std::int64_t> count = checked_size(shape, "host array");
     if (!count) return count.error();
     const Result<std::int64_t> bytes = checked_bytes(*count, dtype, "host array");
     if (!bytes) return bytes.error();
+    if (!checked_extent_bits(shape, bit_width(dtype))) {
+      return error(Code::SizeOverflow, "host array: the strides of shape [{}] do not fit 64 bits",
+                   fmt::join(shape, ", "));
+    }
     HostArray array{dtype, shape, contiguous_strides(shape), {}};
     array.bytes.resize(static_cast<std::size_t>(*bytes));
     return array;
@@ -120,9 +138,9 @@ Result<std::int64_t> checked_view_bytes(const HostView& view, std::string_view w
 
 Status stream_row_major(const HostView& view,
                         const std::function<Status(std::span<const std::byte>)>& sink) {
+  if (is_empty(view.shape)) return {};
   std::int64_t bytes = bit_width(view.dtype) / 8;
   for (const std::int64_t extent : view.shape) bytes *= extent;
-  if (bytes == 0) return {};
   if (is_contiguous(Geometry{view.dtype, view.shape, view.strides, 0})) {
     return sink(view.bytes.first(static_cast<std::size_t>(bytes)));
   }

@@ -7,7 +7,6 @@
 
 #include <girih/io.hpp>
 
-#include "core/checked.hpp"
 #include "core/error.hpp"
 #include "core/geometry.hpp"
 #include "io/file.hpp"
@@ -37,19 +36,15 @@ std::uint32_t little_endian(std::span<const std::byte> bytes) {
   return value;
 }
 
-/// Bytes of an array of this shape. Extents of 0 do not hide a product that overflows.
+/// Bytes of an array of this shape.
 Result<std::int64_t> payload_bytes(const NpyHeader& header, const std::string& path) {
-  std::optional<std::int64_t> product = bit_width(header.dtype) / 8;
-  bool empty = false;
-  for (const std::int64_t extent : header.shape) {
-    empty = empty || extent == 0;
-    product = checked_mul(*product, std::max<std::int64_t>(extent, 1));
-    if (!product) {
-      return error(Code::FileFormat, "{}: the size of shape ({}) does not fit 64 bits",
-                   printable(path), fmt::join(header.shape, ", "));
-    }
+  const std::optional<std::int64_t> bits =
+      checked_extent_bits(header.shape, bit_width(header.dtype));
+  if (!bits) {
+    return error(Code::FileFormat, "{}: the size of shape ({}) does not fit 64 bits",
+                 printable(path), fmt::join(header.shape, ", "));
   }
-  return empty ? 0 : *product;
+  return is_empty(header.shape) ? 0 : *bits / 8;
 }
 
 /// The header text's place: 2 bytes of length in version 1, 4 in versions 2 and 3.

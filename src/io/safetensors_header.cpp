@@ -6,9 +6,9 @@
 #include <numeric>
 #include <utility>
 
-#include "core/checked.hpp"
 #include "core/error.hpp"
 #include "io/guard.hpp"
+#include "io/host_array.hpp"
 
 namespace girih::inline v0 {
 namespace {
@@ -214,17 +214,12 @@ class LayoutCheck {
       return broken(entry, fmt::format("unknown dtype \"{}\"", printable(entry.type)));
     }
     entry.dtype = type->dtype;
-    std::optional<std::int64_t> bits = type->bits;
-    bool empty = false;
-    for (const std::int64_t extent : entry.shape) {
-      empty = empty || extent == 0;
-      bits = checked_mul(*bits, std::max<std::int64_t>(extent, 1));
-      if (!bits) {
-        return broken(entry, fmt::format("the size of shape [{}] does not fit 64 bits",
-                                         fmt::join(entry.shape, ", ")));
-      }
+    std::optional<std::int64_t> bits = checked_extent_bits(entry.shape, type->bits);
+    if (!bits) {
+      return broken(entry, fmt::format("the size of shape [{}] does not fit 64 bits",
+                                       fmt::join(entry.shape, ", ")));
     }
-    if (empty) bits = 0;
+    if (is_empty(entry.shape)) bits = 0;
     if (entry.begin > entry.end || entry.end > data_bytes_) {
       return broken(entry, fmt::format("offsets [{}, {}] do not fit the {} bytes of data",
                                        entry.begin, entry.end, data_bytes_));
@@ -292,6 +287,11 @@ Result<SafetensorsHeader> parse_safetensors_header(std::string_view text, std::i
   if (!text.starts_with('{')) {
     return error(Code::FileFormat, "{}: safetensors header: does not begin with '{{'",
                  printable(path));
+  }
+  // The JSON reader takes a NUL for the end of its input, and would not see what follows.
+  if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
+    return error(Code::FileFormat, "{}: safetensors header: is no valid JSON at its byte {}",
+                 printable(path), nul);
   }
   Handler handler{path};
   if (!nlohmann::json::sax_parse(text.begin(), text.end(), &handler)) {
