@@ -21,12 +21,12 @@ void store_as(std::byte* data, std::int64_t index, T value) noexcept {
 }
 
 int exponent_bits(DType dtype) noexcept {
-  return bit_width(dtype) - 1 - float_format(dtype).fraction_bits;
+  return bit_width(dtype) - 1 - number_format(dtype).fraction_bits;
 }
 
 /// The number that `bits` stand for in a format of 8 or 16 bits.
 double decode(DType dtype, std::uint32_t bits) noexcept {
-  const FloatFormat format = float_format(dtype);
+  const NumberFormat format = number_format(dtype);
   const std::uint32_t fraction_mask = (1U << format.fraction_bits) - 1U;
   const std::uint32_t exponent_mask = (1U << exponent_bits(dtype)) - 1U;
   const std::uint32_t fraction = bits & fraction_mask;
@@ -47,7 +47,7 @@ double decode(DType dtype, std::uint32_t bits) noexcept {
 
 /// The bits of a number that the format of 8 or 16 bits holds exactly.
 std::uint32_t encode(DType dtype, double value) noexcept {
-  const FloatFormat format = float_format(dtype);
+  const NumberFormat format = number_format(dtype);
   const std::uint32_t fraction_mask = (1U << format.fraction_bits) - 1U;
   const std::uint32_t exponent_mask = (1U << exponent_bits(dtype)) - 1U;
   const std::uint32_t sign = std::signbit(value) ? 1U << (bit_width(dtype) - 1) : 0U;
@@ -72,19 +72,19 @@ std::uint32_t encode(DType dtype, double value) noexcept {
 
 }  // namespace
 
-double FloatFormat::roundoff() const noexcept {
+double NumberFormat::roundoff() const noexcept {
   return std::ldexp(1.0, -fraction_bits - 1);
 }
 
-double FloatFormat::underflow() const noexcept {
+double NumberFormat::underflow() const noexcept {
   return std::ldexp(1.0, min_exponent - fraction_bits - 1);
 }
 
-double FloatFormat::overflow_threshold() const noexcept {
+double NumberFormat::overflow_threshold() const noexcept {
   return max + std::ldexp(1.0, std::ilogb(max) - fraction_bits - 1);
 }
 
-FloatFormat float_format(DType dtype) noexcept {
+NumberFormat number_format(DType dtype) noexcept {
   switch (dtype) {
     case DType::BF16:
       return {7, -126, std::ldexp(255.0, 120), true};
@@ -101,7 +101,7 @@ FloatFormat float_format(DType dtype) noexcept {
   }
 }
 
-double round_to(const FloatFormat& format, double value) noexcept {
+double round_to(const NumberFormat& format, double value) noexcept {
   if (!std::isfinite(value) || value == 0) return value;
   const int exponent = std::max(std::ilogb(value), format.min_exponent);
   const int shift = format.fraction_bits - exponent;
@@ -147,12 +147,12 @@ void store_element(std::byte* data, DType dtype, std::int64_t index, double valu
     case DType::F16:
       return store_as(
           data, index,
-          static_cast<std::uint16_t>(encode(dtype, round_to(float_format(dtype), value))));
+          static_cast<std::uint16_t>(encode(dtype, round_to(number_format(dtype), value))));
     case DType::F8E4M3:
     case DType::F8E5M2:
       return store_as(
           data, index,
-          static_cast<std::uint8_t>(encode(dtype, round_to(float_format(dtype), value))));
+          static_cast<std::uint8_t>(encode(dtype, round_to(number_format(dtype), value))));
     case DType::I8:
       return store_as(data, index, static_cast<std::int8_t>(value));
     case DType::U8:

@@ -11,7 +11,7 @@
 namespace girih::inline v0 {
 
 /// A binary floating-point format.
-struct FloatFormat {
+struct NumberFormat {
   int fraction_bits = 0;
   int min_exponent = 0;      ///< of the smallest normal number, 2^min_exponent
   double max = 0;            ///< largest finite number
@@ -26,9 +26,9 @@ struct FloatFormat {
 };
 
 /// Only for floating-point types.
-FloatFormat float_format(DType dtype) noexcept;
+NumberFormat number_format(DType dtype) noexcept;
 /// `value` rounded to nearest, ties to even, in one step from the exact double.
-double round_to(const FloatFormat& format, double value) noexcept;
+double round_to(const NumberFormat& format, double value) noexcept;
 
 /// Element `index` of packed elements at `data`. I4: two to a byte, even index in the low half.
 double load_element(const std::byte* data, DType dtype, std::int64_t index) noexcept;

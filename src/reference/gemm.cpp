@@ -111,7 +111,7 @@ Approximation add_residual(Approximation y, double residual) noexcept {
 /// What rounding to C's type adds; an f32 result is already one.
 Approximation narrow(DType dtype, Approximation x) noexcept {
   if (dtype == DType::F32 || !std::isfinite(x.value)) return x;
-  const FloatFormat format = float_format(dtype);
+  const NumberFormat format = number_format(dtype);
   const double magnitude = std::fabs(x.value) + x.error;
   return {x.value, x.error + format.roundoff() * magnitude + format.underflow()};
 }

@@ -56,7 +56,7 @@ std::string Comparison::to_string() const {
 Comparison compare(std::span<const double> value, std::span<const double> bound,
                    const HostView& got) {
   const DType dtype = got.geometry.dtype;
-  const double overflow = is_float(dtype) ? float_format(dtype).overflow_threshold() : kInfinity;
+  const double overflow = is_float(dtype) ? number_format(dtype).overflow_threshold() : kInfinity;
   const std::vector<std::int64_t> offsets = element_offsets(got.geometry);
   Comparison result;
   result.shape = got.geometry.shape;
