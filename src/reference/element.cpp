@@ -102,7 +102,8 @@ NumberFormat number_format(DType dtype) noexcept {
 }
 
 double round_to(const NumberFormat& format, double value) noexcept {
-  if (!std::isfinite(value) || value == 0) return value;
+  if (std::isnan(value) || value == 0 || (std::isinf(value) && format.has_infinity)) return value;
+  if (std::isinf(value)) return std::copysign(std::numeric_limits<double>::quiet_NaN(), value);
   const int exponent = std::max(std::ilogb(value), format.min_exponent);
   const int shift = format.fraction_bits - exponent;
   const double rounded = std::ldexp(std::nearbyint(std::ldexp(value, shift)), -shift);

@@ -7,6 +7,8 @@
 namespace girih {
 namespace {
 
+__extension__ typedef __int128 Wide;  // no standard type is wide enough
+
 constexpr std::int64_t kMax = INT64_MAX;
 constexpr std::int64_t kMin = INT64_MIN;
 constexpr std::array<std::int64_t, 15> kValues = {kMin,
@@ -28,13 +30,15 @@ constexpr std::array<std::int64_t, 15> kValues = {kMin,
 TEST(CheckedTest, AgreesWith128BitArithmetic) {
   for (const std::int64_t a : kValues) {
     for (const std::int64_t b : kValues) {
-      const auto expect = [&](__extension__ __int128 exact, std::optional<std::int64_t> got) {
+      const auto expect = [&](Wide exact, std::optional<std::int64_t> got) {
         const bool fits = exact >= kMin && exact <= kMax;
         ASSERT_EQ(got.has_value(), fits) << a << ", " << b;
-        if (fits) EXPECT_EQ(*got, static_cast<std::int64_t>(exact));
+        if (fits) {
+          EXPECT_EQ(*got, static_cast<std::int64_t>(exact));
+        }
       };
-      expect(static_cast<__extension__ __int128>(a) * b, checked_mul(a, b));
-      expect(static_cast<__extension__ __int128>(a) + b, checked_add(a, b));
+      expect(static_cast<Wide>(a) * b, checked_mul(a, b));
+      expect(static_cast<Wide>(a) + b, checked_add(a, b));
     }
   }
 }

@@ -163,7 +163,9 @@ TEST(DTypeTest, WidthsNamesAndKinds) {
     EXPECT_EQ(bit_width(dtype), width);
     EXPECT_EQ(is_float(dtype), name(dtype)[0] == 'f' || dtype == DType::BF16) << name(dtype);
     for (const auto& [other, unused] : widths) {
-      if (other != dtype) EXPECT_NE(name(other), name(dtype));
+      if (other != dtype) {
+        EXPECT_NE(name(other), name(dtype));
+      }
     }
   }
 }

@@ -62,7 +62,9 @@ TEST(GeometryTest, OverlapWithItselfNeverMissesAndIsExactForNestedStrides) {
     const Geometry geometry = random_view(random);
     const bool truth = truly_overlaps_itself(geometry);
     overlapping += truth ? 1 : 0;
-    if (truth) EXPECT_TRUE(overlaps_itself(geometry));
+    if (truth) {
+      EXPECT_TRUE(overlaps_itself(geometry));
+    }
   }
   EXPECT_GT(overlapping, 1000);
   for (std::int64_t rows = 1; rows <= 4; ++rows) {
@@ -82,7 +84,9 @@ TEST(GeometryTest, OverlapOfTwoViewsNeverMisses) {
     const Geometry a = random_view(random), b = random_view(random);
     const bool truth = truly_overlap(a, b);
     (truth ? overlapping : apart)++;
-    if (truth) EXPECT_TRUE(may_overlap(a, b));
+    if (truth) {
+      EXPECT_TRUE(may_overlap(a, b));
+    }
     EXPECT_EQ(may_overlap(a, b), may_overlap(b, a));
   }
   EXPECT_GT(overlapping, 1000);
