@@ -129,9 +129,9 @@ Strides contiguous_strides(const Shape& shape) noexcept {
 }
 
 bool is_contiguous(const Geometry& geometry) noexcept {
+  if (!has_elements(geometry.shape)) return true;
   std::int64_t expected = 1;
   for (int i = geometry.shape.rank() - 1; i >= 0; --i) {
-    if (geometry.shape[i] == 0) return true;
     if (geometry.shape[i] == 1) continue;
     if (geometry.strides[static_cast<std::size_t>(i)] != expected) return false;
     expected *= geometry.shape[i];

@@ -1,0 +1,199 @@
+#include "reference/gemm.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "reference/element.hpp"
+
+namespace girih::inline v0 {
+namespace {
+
+constexpr double kRoundoff = 0x1p-24;
+constexpr double kUnderflow = 0x1p-150;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kFloatMax = std::numeric_limits<float>::max();
+/// Roundings beside the K of the sum: conversion of the sum and three factors, each twice.
+constexpr double kScaling = 8;
+
+/// A real number, and how far f32 arithmetic may be from it.
+struct Approximation {
+  double value = 0;
+  double error = 0;
+};
+
+/// Error of `roundings` f32 operations whose results never exceed `magnitude`.
+double f32_error(double roundings, double magnitude) noexcept {
+  if (magnitude > kFloatMax) return kInfinity;
+  const double n = roundings * kRoundoff;
+  return n / (1 - n) * magnitude + roundings * kUnderflow;
+}
+
+/// Relative error of one operand before it is multiplied: what the precision allows.
+double input_roundoff(const GemmProblem& problem) noexcept {
+  if (problem.a.dtype != DType::F32 || problem.precision == Precision::Exact) return 0;
+  return problem.precision == Precision::Tf32 ? 0x1p-11 : 0x1p-23;
+}
+
+/// A matrix as dense row-major doubles.
+std::vector<double> dense(const std::byte* data, const MatrixLayout& layout, std::int64_t batch,
+                          std::int64_t rows, std::int64_t columns) {
+  std::vector<double> values;
+  values.reserve(static_cast<std::size_t>(rows * columns));
+  for (std::int64_t i = 0; i < rows; ++i) {
+    for (std::int64_t j = 0; j < columns; ++j) {
+      const std::int64_t index =
+          batch * layout.batch_stride + i * layout.row_stride + j * layout.column_stride;
+      values.push_back(load_element(data, layout.dtype, index));
+    }
+  }
+  return values;
+}
+
+double element(const std::byte* data, const MatrixLayout& layout, std::int64_t batch,
+               std::int64_t row, std::int64_t column) noexcept {
+  return load_element(
+      data, layout.dtype,
+      batch * layout.batch_stride + row * layout.row_stride + column * layout.column_stride);
+}
+
+double scale(const float* data, const std::optional<VectorLayout>& layout,
+             std::int64_t i) noexcept {
+  return layout ? static_cast<double>(data[i * layout->stride]) : 1.0;
+}
+
+double scalar(const ScalarTerm& term, const float* device) noexcept {
+  return static_cast<double>(term.on_device ? *device : term.value);
+}
+
+/// alpha * sa * sb * sum. `reach` bounds each partial product of the four, in whatever order.
+Approximation scaled_sum(const GemmProblem& problem, double sum, double magnitude, double alpha,
+                         double sa, double sb) noexcept {
+  const bool integers = problem.a.dtype == DType::I8;
+  if (integers) magnitude = std::fabs(sum);
+  const double roundings = (integers ? 0 : static_cast<double>(problem.k)) + kScaling;
+  const double factor = alpha * sa * sb;
+  const double sum_error =
+      f32_error(roundings, magnitude) + 2 * input_roundoff(problem) * magnitude;
+  if (!std::isfinite(factor) || !std::isfinite(sum)) {
+    const bool sign_known = std::isnan(factor) || std::fabs(sum) > sum_error || std::isnan(sum);
+    return {factor * sum, sum_error < kInfinity && sign_known ? 0 : kInfinity};
+  }
+  const double reach = std::max(1.0, std::fabs(alpha)) * std::max(1.0, std::fabs(sa)) *
+                       std::max(1.0, std::fabs(sb)) * std::max(1.0, magnitude);
+  if (reach > kFloatMax) return {factor * sum, kInfinity};
+  return {factor * sum, std::fabs(factor) * sum_error + roundings * kUnderflow * reach};
+}
+
+/// The sum of a product, beta * C and a bias, added in any order.
+Approximation add_terms(Approximation product, double c_term, double bias) noexcept {
+  const double value = product.value + c_term + bias;
+  if (!std::isfinite(value)) return {value, product.error < kInfinity ? 0 : kInfinity};
+  const double magnitude =
+      std::fabs(product.value) + product.error + std::fabs(c_term) + std::fabs(bias);
+  return {value, product.error + f32_error(4, magnitude)};
+}
+
+Approximation activate(Activation activation, Approximation x) noexcept {
+  const double value = reference_activation(activation, x.value);
+  if (activation == Activation::None || activation == Activation::Relu) return {value, x.error};
+  if (!std::isfinite(x.value)) return {value, x.error};
+  const double lipschitz = activation == Activation::GeluTanh ? 1.13 : 1.1;
+  return {value, lipschitz * x.error + f32_error(8, std::fabs(x.value) + x.error)};
+}
+
+Approximation add_residual(Approximation y, double residual) noexcept {
+  const double value = y.value + residual;
+  if (!std::isfinite(value)) return {value, y.error < kInfinity ? 0 : kInfinity};
+  return {value, y.error + f32_error(1, std::fabs(y.value) + y.error + std::fabs(residual))};
+}
+
+/// What rounding to C's type adds; an f32 result is already one.
+Approximation narrow(DType dtype, Approximation x) noexcept {
+  if (dtype == DType::F32 || !std::isfinite(x.value)) return x;
+  const NumberFormat format = number_format(dtype);
+  const double magnitude = std::fabs(x.value) + x.error;
+  return {x.value, x.error + format.roundoff() * magnitude + format.underflow()};
+}
+
+double saturated(double value) noexcept {
+  return std::clamp(value, static_cast<double>(std::numeric_limits<std::int32_t>::min()),
+                    static_cast<double>(std::numeric_limits<std::int32_t>::max()));
+}
+
+/// One element of C from its sum over K.
+Approximation finish(const GemmProblem& problem, const GemmOperands& operands, std::int64_t batch,
+                     std::int64_t i, std::int64_t j, double sum, double magnitude) noexcept {
+  const double alpha = scalar(problem.alpha, operands.alpha);
+  const double c_term = problem.reads_c() ? scalar(problem.beta, operands.beta) *
+                                                element(operands.c, problem.c, batch, i, j)
+                                          : 0.0;
+  if (problem.c.dtype == DType::I32) {
+    return {saturated((problem.skips_product() ? 0 : sum) + c_term), 0};
+  }
+  Approximation x;
+  if (!problem.skips_product()) {
+    x = scaled_sum(problem, sum, magnitude, alpha, scale(operands.a_scale, problem.a_scale, i),
+                   scale(operands.b_scale, problem.b_scale, j));
+  }
+  const double bias =
+      problem.bias ? load_element(operands.bias, problem.bias->dtype,
+                                  batch * problem.bias->batch_stride + j * problem.bias->stride)
+                   : 0.0;
+  x = activate(problem.activation, add_terms(x, c_term, bias));
+  if (problem.residual) {
+    x = add_residual(x, element(operands.residual, *problem.residual, batch, i, j));
+  }
+  return narrow(problem.c.dtype, x);
+}
+
+}  // namespace
+
+double reference_activation(Activation activation, double x) noexcept {
+  constexpr double kSqrtTwoOverPi = 0.79788456080286535588;
+  switch (activation) {
+    case Activation::None:
+      return x;
+    case Activation::Relu:
+      return x < 0 ? 0 : x;
+    case Activation::GeluTanh:
+      return 0.5 * x * (1 + std::tanh(kSqrtTwoOverPi * (x + 0.044715 * x * x * x)));
+    case Activation::Silu:
+      return x / (1 + std::exp(-x));
+  }
+  return x;
+}
+
+GemmReference reference_gemm(const GemmProblem& problem, const GemmOperands& operands) {
+  const std::int64_t m = problem.m, n = problem.n, k = problem.skips_product() ? 0 : problem.k;
+  GemmReference result;
+  result.value.reserve(static_cast<std::size_t>(problem.batch * m * n));
+  result.bound.reserve(static_cast<std::size_t>(problem.batch * m * n));
+  std::vector<double> sum(static_cast<std::size_t>(n)), magnitude(sum.size());
+  for (std::int64_t batch = 0; batch < problem.batch; ++batch) {
+    const std::vector<double> a = dense(operands.a, problem.a, batch, m, k);
+    const std::vector<double> b = dense(operands.b, problem.b, batch, k, n);
+    for (std::int64_t i = 0; i < m; ++i) {
+      std::fill(sum.begin(), sum.end(), 0.0);
+      std::fill(magnitude.begin(), magnitude.end(), 0.0);
+      for (std::int64_t p = 0; p < k; ++p) {
+        const double factor = a[static_cast<std::size_t>(i * k + p)];
+        const double* row = b.data() + p * n;
+        for (std::size_t j = 0; j < sum.size(); ++j) {
+          const double product = factor * row[j];
+          sum[j] += product;
+          magnitude[j] += std::fabs(product) < kInfinity ? std::fabs(product) : 0.0;
+        }
+      }
+      for (std::size_t j = 0; j < sum.size(); ++j) {
+        const Approximation x =
+            finish(problem, operands, batch, i, static_cast<std::int64_t>(j), sum[j], magnitude[j]);
+        result.value.push_back(x.value);
+        result.bound.push_back(x.error);
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace girih::inline v0

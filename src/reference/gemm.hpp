@@ -1,0 +1,33 @@
+#pragma once
+
+#include <vector>
+
+#include "ops/gemm.hpp"
+
+namespace girih::inline v0 {
+
+/// The meaning of a product, [batch, m, n] row-major, and how far a correct kernel may be from it.
+///
+/// `value` is computed in double and not rounded to C's type. `bound` covers, with u = 2^-24 and
+/// gamma(n) = n u / (1 - n u):
+///   sum       (gamma(K + 8) + 2 u_in) * |alpha sa sb| * sum_k |a b|, u_in from the precision; for
+///             i8, whose sums are exact, gamma(8) * |alpha sa sb * sum|
+///   terms     gamma(4) * (|product| + |beta C| + |bias|)
+///   activation  its Lipschitz constant times the error before it, plus 8 u |x| for its evaluation
+///   residual  gamma(1) * (|y| + |residual|)
+///   output    half a unit in the last place of C's type, and its subnormals'
+///   underflow of each f32 step
+/// An i32 C has bound 0. A value that is not finite has bound 0: its class (NaN, or which infinity)
+/// is exact. An infinite bound says that an f32 intermediate may overflow, so that nothing follows.
+struct GemmReference {
+  std::vector<double> value;
+  std::vector<double> bound;
+};
+
+/// `operands` are host addresses; nothing is written. Reads what the contract lets a kernel read.
+GemmReference reference_gemm(const GemmProblem& problem, const GemmOperands& operands);
+
+/// x in double, as `Activation` defines it.
+double reference_activation(Activation activation, double x) noexcept;
+
+}  // namespace girih::inline v0

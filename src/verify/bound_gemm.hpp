@@ -1,0 +1,63 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include <girih/gemm.hpp>
+
+#include "ops/gemm.hpp"
+#include "reference/gemm.hpp"
+#include "verify/case.hpp"
+#include "verify/gemm_case.hpp"
+#include "verify/guarded.hpp"
+
+namespace girih::inline v0::verify {
+
+/// Encodes a product; a test of the verifier passes one that does it wrong.
+using GemmLauncher = std::function<Status(Runtime&, const GemmDesc&)>;
+
+/// A product on guarded operands.
+class BoundGemm final : public BoundCase {
+ public:
+  /// Fails if the case breaks a rule of `GemmDesc`, or memory is out.
+  static Result<BoundGemm> make(Runtime& runtime, const GemmCase& gemm_case,
+                                GemmLauncher launcher = gemm);
+
+  [[nodiscard]] GemmDesc desc() const;
+  [[nodiscard]] const GemmProblem& problem() const noexcept { return *problem_; }
+  [[nodiscard]] GuardedTensor& a() noexcept { return *a_; }
+  [[nodiscard]] GuardedTensor& b() noexcept { return *b_; }
+  /// The oracle for what the host holds now.
+  [[nodiscard]] GemmReference reference() const;
+
+  [[nodiscard]] Result<Plan> plan(Runtime& runtime) const override;
+  Status launch(Runtime& runtime) const override { return launcher_(runtime, desc()); }
+  [[nodiscard]] bool is_empty() const override { return problem_->is_empty(); }
+  [[nodiscard]] bool may_refuse(const Error& error) const override;
+  /// Operands that may not be read become NaN.
+  void fill(std::uint64_t variant) override;
+  [[nodiscard]] bool poisons_output() const override;
+  [[nodiscard]] GuardedTensor& output() override { return *c_; }
+  Status upload(Runtime& runtime) const override;
+  Status observe(Runtime& runtime) override;
+  [[nodiscard]] std::string damage() const override;
+  [[nodiscard]] Comparison judge() const override;
+
+ private:
+  /// Every operand but C, with its name.
+  template <class Self, class Visit>
+  static void for_each_input(Self& self, Visit&& visit);
+
+  GemmCase case_;
+  GemmLauncher launcher_;
+  std::optional<GemmProblem> problem_;
+  std::optional<GuardedTensor> a_, b_, c_, bias_, residual_, a_scale_, b_scale_, alpha_, beta_;
+  GemmReference reference_;
+};
+
+/// Binds and runs a case.
+CaseReport run_case(Runtime& runtime, const GemmCase& gemm_case, Mode mode,
+                    GemmLauncher launcher = gemm);
+
+}  // namespace girih::inline v0::verify

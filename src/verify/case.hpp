@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <girih/plan.hpp>
+#include <girih/runtime.hpp>
+
+#include "verify/compare.hpp"
+#include "verify/guarded.hpp"
+
+namespace girih::inline v0::verify {
+
+/// How a call reaches the device.
+enum class Mode : std::uint8_t { Eager, Captured, Replayed };
+
+constexpr std::string_view name(Mode mode) noexcept {
+  return mode == Mode::Eager ? "eager" : mode == Mode::Captured ? "captured" : "replayed";
+}
+
+/// What became of one case.
+struct CaseReport {
+  enum class Outcome : std::uint8_t {
+    Passed,
+    Refused,  ///< truthfully: the case asks for what this backend does not have
+    Failed,
+  };
+  Outcome outcome = Outcome::Passed;
+  std::string kernel;      ///< that the plan chose
+  std::string detail;      ///< why it failed or was refused
+  double worst_ratio = 0;  ///< largest error / bound
+
+  [[nodiscard]] bool failed() const noexcept { return outcome == Outcome::Failed; }
+};
+
+/// One operation bound to guarded operands, and its oracle: what `run_case` needs to judge it.
+class BoundCase {
+ public:
+  virtual ~BoundCase() = default;
+
+  [[nodiscard]] virtual Result<Plan> plan(Runtime& runtime) const = 0;
+  virtual Status launch(Runtime& runtime) const = 0;
+  /// True if the call does nothing, by its extents.
+  [[nodiscard]] virtual bool is_empty() const = 0;
+  /// True if a backend may refuse the case in this way without being wrong.
+  [[nodiscard]] virtual bool may_refuse(const Error& error) const = 0;
+
+  /// Contents number `variant` of the case, and the oracle for them.
+  virtual void fill(std::uint64_t variant) = 0;
+  /// True if the output's old elements are never read, so that they are poisoned before each run.
+  [[nodiscard]] virtual bool poisons_output() const = 0;
+  [[nodiscard]] virtual GuardedTensor& output() = 0;
+  virtual Status upload(Runtime& runtime) const = 0;
+  virtual Status observe(Runtime& runtime) = 0;
+  /// What was written that must not be; empty if nothing.
+  [[nodiscard]] virtual std::string damage() const = 0;
+  /// The observed output against the oracle.
+  [[nodiscard]] virtual Comparison judge() const = 0;
+};
+
+/// Runs a case and judges all that it did:
+///   each element of the output within the oracle's bound, no poison left, two runs with different
+///   poisons equal bit for bit, nothing outside the output and nothing in the operands changed, no
+///   operand read that the contract says is not (those hold NaN), one dispatch counted a run, and
+///   the plan's workspace under 64 MiB.
+/// `Captured` also asks that recording runs nothing; `Replayed` replays once more with other
+/// contents; both that a replay equals an eager call bit for bit.
+CaseReport run_case(Runtime& runtime, BoundCase& bound, Mode mode);
+
+}  // namespace girih::inline v0::verify

@@ -1,0 +1,181 @@
+#include "verify/gemm_case.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+
+#include "verify/random.hpp"
+
+namespace girih::inline v0::verify {
+namespace {
+
+// Around tile edges, and everywhere.
+constexpr auto kExtents =
+    std::to_array<std::int64_t>({1,  2,  3,  7,  8,   15,  16,  17,  31,  32,  33,  63,
+                                 64, 65, 95, 96, 127, 128, 129, 191, 192, 193, 255, 257});
+constexpr auto kDepths = std::to_array<std::int64_t>(
+    {1, 3, 16, 31, 63, 96, 127, 128, 129, 255, 256, 257, 383, 511, 2047, 2048, 2049});
+constexpr std::int64_t kMaxWork = 24'000'000;
+
+std::int64_t pick_extent(Random& random) {
+  if (random.one_in(100)) return 0;
+  if (random.one_in(2)) return random.pick(kExtents);
+  return random.integer(1, 160);
+}
+
+std::int64_t pick_depth(Random& random) {
+  if (random.one_in(40)) return 0;
+  if (random.one_in(2)) return random.pick(kDepths);
+  return random.integer(1, 320);
+}
+
+MatrixCase pick_layout(Random& random, bool may_share) {
+  static constexpr auto kPads = std::to_array<std::int64_t>({0, 0, 1, 8});
+  static constexpr auto kOffsets = std::to_array<std::int64_t>({0, 0, 1, 2, 4, 8});
+  static constexpr auto kGaps = std::to_array<std::int64_t>({0, 0, 1, 16});
+  MatrixCase layout;
+  layout.column_major = random.one_in(2);
+  layout.step = random.one_in(16) ? 2 : 1;
+  layout.pad = random.pick(kPads);
+  layout.offset = random.pick(kOffsets);
+  layout.batch_gap = random.pick(kGaps);
+  if (may_share && random.one_in(3)) {
+    layout.sharing = random.one_in(2) ? Sharing::Rank2 : Sharing::Repeated;
+  }
+  return layout;
+}
+
+void pick_shape(Random& random, GemmCase& result) {
+  result.m = pick_extent(random);
+  result.n = pick_extent(random);
+  result.k = pick_depth(random);
+  if (random.one_in(3)) {
+    static constexpr auto kBatches = std::to_array<std::int64_t>({0, 1, 3, 3, 3, 17});
+    result.batch = random.pick(kBatches);
+  }
+  while (result.m * result.n * result.k * result.products() > kMaxWork) {
+    std::int64_t& wider = result.m > result.n ? result.m : result.n;
+    std::int64_t& largest = result.k > wider ? result.k : wider;
+    largest = (largest + 1) / 2;
+  }
+}
+
+void pick_scalar(Random& random, float& value, bool& on_device) {
+  static constexpr auto kValues = std::to_array<float>({0.0F, 1.0F, 1.0F, -0.75F, 0.5F, 2.25F});
+  value = random.pick(kValues);
+  on_device = random.one_in(4);
+}
+
+DType pick_wide_type(Random& random) {
+  static constexpr auto kTypes = std::to_array<DType>({DType::F32, DType::BF16, DType::F16});
+  return random.pick(kTypes);
+}
+
+void pick_epilogue(Random& random, GemmCase& result) {
+  if (random.one_in(4)) return;  // C = A.B
+  pick_scalar(random, result.beta, result.beta_on_device);
+  if (result.output == DType::I32) {
+    result.beta = random.one_in(2) ? 1.0F : 0.0F;
+    result.beta_on_device = false;
+    return;
+  }
+  pick_scalar(random, result.alpha, result.alpha_on_device);
+  if (random.one_in(2)) {
+    result.bias = pick_wide_type(random);
+    result.bias_per_batch = result.batch && random.one_in(2);
+    result.bias_offset = random.integer(0, 3);
+  }
+  static constexpr auto kActivations = std::to_array<Activation>(
+      {Activation::None, Activation::Relu, Activation::GeluTanh, Activation::Silu});
+  result.activation = random.pick(kActivations);
+  if (random.one_in(3)) {
+    result.residual = random.one_in(2) ? ResidualCase::SameAsC : ResidualCase::Separate;
+    result.residual_type =
+        result.residual == ResidualCase::SameAsC ? result.output : pick_wide_type(random);
+    result.residual_layout = pick_layout(random, false);
+  }
+  if (random.one_in(4)) {
+    result.a_scale = random.one_in(2) ? Granularity::PerRow : Granularity::PerTensor;
+  }
+  if (random.one_in(4)) {
+    result.b_scale = random.one_in(2) ? Granularity::PerColumn : Granularity::PerTensor;
+  }
+}
+
+void pick_modes(Random& random, GemmCase& result) {
+  if (random.one_in(6)) result.precision = Precision::Fast;
+  if (random.one_in(64)) result.precision = Precision::Tf32;
+  if (random.one_in(6)) result.path = random.one_in(2) ? Path::Portable : Path::Matrix;
+  if (random.one_in(3)) result.reproducibility = Reproducibility::RowInvariant;
+  static constexpr auto kContents =
+      std::to_array<Contents>({Contents::Uniform, Contents::Uniform, Contents::Wide,
+                               Contents::Cancelling, Contents::Special});
+  result.contents = random.pick(kContents);
+}
+
+std::string describe(const char* operand, const MatrixCase& layout) {
+  static constexpr const char* kSharing[] = {"", " rank2", " repeated"};
+  return fmt::format(" {}:{}+{}@{}{}{}{}", operand, layout.column_major ? 'T' : 'N', layout.pad,
+                     layout.offset, layout.step > 1 ? fmt::format(" step {}", layout.step) : "",
+                     layout.batch_gap > 0 ? fmt::format(" gap {}", layout.batch_gap) : "",
+                     kSharing[static_cast<int>(layout.sharing)]);
+}
+
+std::string describe(const char* operand, const std::optional<Granularity>& granularity) {
+  static constexpr const char* kNames[] = {"tensor", "row", "column"};
+  return granularity ? fmt::format(" {} per {}", operand, kNames[static_cast<int>(*granularity)])
+                     : std::string();
+}
+
+}  // namespace
+
+GemmCase make_gemm_case(std::uint64_t seed, std::uint64_t index, DType operands,
+                        DType output) noexcept {
+  Random random(seed, index);
+  GemmCase result;
+  result.seed = seed;
+  result.index = index;
+  result.operands = operands;
+  result.output = output;
+  pick_shape(random, result);
+  result.a = pick_layout(random, result.batch.has_value());
+  result.b = pick_layout(random, result.batch.has_value());
+  result.c = pick_layout(random, false);
+  pick_epilogue(random, result);
+  pick_modes(random, result);
+  return result;
+}
+
+GemmCase make_gemm_case(std::uint64_t seed, std::uint64_t index) noexcept {
+  static constexpr auto kOperands =
+      std::to_array<DType>({DType::F32, DType::F32, DType::BF16, DType::F16, DType::I8});
+  Random random(~seed, index);
+  const DType operands = random.pick(kOperands);
+  DType output = pick_wide_type(random);
+  if (operands == DType::I8 && random.one_in(2)) output = DType::I32;
+  return make_gemm_case(seed, index, operands, output);
+}
+
+std::string GemmCase::to_string() const {
+  static constexpr const char* kContents[] = {"uniform", "wide", "cancelling", "special"};
+  std::string line = fmt::format("{}->{} {}x{}x{}", name(operands), name(output), m, n, k);
+  if (batch) line += fmt::format(" batch {}", *batch);
+  line += describe("A", a) + describe("B", b) + describe("C", c);
+  line += fmt::format(" alpha {}{} beta {}{}", alpha, alpha_on_device ? " (device)" : "", beta,
+                      beta_on_device ? " (device)" : "");
+  line += describe("a_scale", a_scale) + describe("b_scale", b_scale);
+  if (bias) {
+    line +=
+        fmt::format(" bias {}@{}{}", name(*bias), bias_offset, bias_per_batch ? " per batch" : "");
+  }
+  line += fmt::format(" activation {}", name(activation));
+  if (residual == ResidualCase::SameAsC) line += " residual C";
+  if (residual == ResidualCase::Separate) {
+    line += fmt::format(" residual {}{}", name(residual_type), describe("R", residual_layout));
+  }
+  line += fmt::format(" {} {}", name(precision), name(path));
+  if (reproducibility == Reproducibility::RowInvariant) line += " row-invariant";
+  return line + " " + kContents[static_cast<int>(contents)];
+}
+
+}  // namespace girih::inline v0::verify
