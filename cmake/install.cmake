@@ -12,6 +12,6 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/girih-config.cmake
               ${CMAKE_CURRENT_BINARY_DIR}/girih-config-version.cmake
         DESTINATION ${package_folder})
 install(FILES LICENSE-MIT LICENSE-APACHE DESTINATION ${CMAKE_INSTALL_DOCDIR})
-if(GIRIH_BUILD_CLI)
+if(TARGET girih_cli)
   install(TARGETS girih_cli)
 endif()
