@@ -1,11 +1,12 @@
 #define HWY_COMPILE_ONLY_STATIC
 #define GIRIH_CPU_TARGET avx512
 
-// clang-format off: each of these uses the ones before it.
+// Each of these uses the ones before it.
+// clang-format off
+#include "backends/cpu/kernels/simd-inl.hpp"
+#include "backends/cpu/kernels/pack-inl.hpp"
 #include "backends/cpu/kernels/epilogue-inl.hpp"
 #include "backends/cpu/kernels/gemm-inl.hpp"
-#include "backends/cpu/kernels/pack-inl.hpp"
-#include "backends/cpu/kernels/simd-inl.hpp"
 // clang-format on
 
 static_assert(HWY_TARGET == HWY_AVX3, "the flags of this file must enable the instruction set");
