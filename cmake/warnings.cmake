@@ -5,7 +5,7 @@ function(girih_compile_options target)
                                              VISIBILITY_INLINES_HIDDEN ON
                                              POSITION_INDEPENDENT_CODE ON)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
-                                           -Wnon-virtual-dtor -Wundef
+                                           $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor> -Wundef
                                            $<$<BOOL:${GIRIH_WERROR}>:-Werror>)
   if(GIRIH_SANITIZE)
     list(JOIN GIRIH_SANITIZE "," sanitizers)
