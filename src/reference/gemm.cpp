@@ -129,7 +129,7 @@ Approximation finish(const GemmProblem& problem, const GemmOperands& operands, s
                                                 element(operands.c, problem.c, batch, i, j)
                                           : 0.0;
   if (problem.c.dtype == DType::I32) {
-    return {saturated((problem.skips_product() ? 0 : sum) + c_term), 0};
+    return {saturated(sum + c_term), 0};
   }
   Approximation x;
   if (!problem.skips_product()) {
@@ -151,6 +151,8 @@ Approximation finish(const GemmProblem& problem, const GemmOperands& operands, s
 
 double reference_activation(Activation activation, double x) noexcept {
   constexpr double kSqrtTwoOverPi = 0.79788456080286535588;
+  const bool has_left_limit = activation == Activation::GeluTanh || activation == Activation::Silu;
+  if (has_left_limit && x == -kInfinity) return 0;
   switch (activation) {
     case Activation::None:
       return x;

@@ -27,7 +27,7 @@ struct GemmReference {
 /// `operands` are host addresses; nothing is written. Reads what the contract lets a kernel read.
 GemmReference reference_gemm(const GemmProblem& problem, const GemmOperands& operands);
 
-/// x in double, as `Activation` defines it.
+/// The activation of x in double, as `Activation` defines it; at -infinity its limit, 0.
 double reference_activation(Activation activation, double x) noexcept;
 
 }  // namespace girih::inline v0

@@ -1,0 +1,238 @@
+#include "reference/gemm.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <gtest/gtest.h>
+#include <limits>
+#include <vector>
+
+#include "reference/element.hpp"
+#include "support/expect.hpp"
+#include "verify/random.hpp"
+
+namespace girih {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// Row-major elements of one type.
+struct Matrix {
+  Matrix(DType type, std::int64_t row_count, std::int64_t column_count,
+         const std::vector<double>& values)
+      : dtype(type), rows(row_count), columns(column_count) {
+    bytes.resize(static_cast<std::size_t>(rows * columns * bit_width(type) / 8));
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      store_element(bytes.data(), dtype, static_cast<std::int64_t>(i), values[i]);
+    }
+  }
+  [[nodiscard]] Geometry geometry() const { return {dtype, {rows, columns}, {columns, 1}, 0}; }
+
+  DType dtype;
+  std::int64_t rows, columns;
+  std::vector<std::byte> bytes;
+};
+
+GemmSpec spec_of(const Matrix& a, const Matrix& b, const Matrix& c) {
+  return {.a = a.geometry(), .b = b.geometry(), .c = c.geometry()};
+}
+
+GemmReference run(const GemmSpec& spec, GemmOperands operands, const Matrix& a, const Matrix& b,
+                  Matrix& c) {
+  operands.a = a.bytes.data();
+  operands.b = b.bytes.data();
+  operands.c = c.bytes.data();
+  return reference_gemm(testing::must(check(spec)), operands);
+}
+
+TEST(ReferenceGemmTest, MultipliesAsByHand) {
+  const Matrix a(DType::F32, 2, 3, {1, 2, 3, 4, 5, 6});
+  const Matrix b(DType::F32, 3, 2, {7, 8, 9, 10, 11, 12});
+  Matrix c(DType::F32, 2, 2, {});
+  EXPECT_EQ(run(spec_of(a, b, c), {}, a, b, c).value, (std::vector<double>{58, 64, 139, 154}));
+  GemmSpec transposed = spec_of(a, a, c);
+  transposed.b = {DType::F32, {3, 2}, {1, 3}, 0};  // A transposed, as a view
+  EXPECT_EQ(run(transposed, {}, a, a, c).value, (std::vector<double>{14, 32, 32, 77}));
+}
+
+TEST(ReferenceGemmTest, AppliesEveryTermInOrder) {
+  const Matrix a(DType::F32, 1, 1, {3}), b(DType::F32, 1, 2, {2, -4});
+  Matrix c(DType::F32, 1, 2, {10, 20});
+  const Matrix bias(DType::BF16, 1, 2, {0.5, 1}), residual(DType::F16, 1, 2, {100, 200});
+  const float row = 2, column[] = {1, 3}, beta = -0.5F;
+  GemmSpec spec = spec_of(a, b, c);
+  spec.alpha = {.value = 0.25F};
+  spec.beta = {.on_device = true};
+  spec.bias = Geometry{DType::BF16, {2}, {1}, 0};
+  spec.residual = residual.geometry();
+  spec.a_scale = Geometry{DType::F32, {1}, {1}, 0};
+  spec.a_granularity = Granularity::PerRow;
+  spec.b_scale = Geometry{DType::F32, {2}, {1}, 0};
+  spec.b_granularity = Granularity::PerColumn;
+  spec.activation = Activation::Relu;
+  const GemmReference result = run(spec,
+                                   {.bias = bias.bytes.data(),
+                                    .residual = residual.bytes.data(),
+                                    .a_scale = &row,
+                                    .b_scale = column,
+                                    .beta = &beta},
+                                   a, b, c);
+  // relu(0.25*2*1*6 - 5 + 0.5) + 100 and relu(0.25*2*3*-12 - 10 + 1) + 200
+  EXPECT_EQ(result.value, (std::vector<double>{100, 200}));
+  spec.activation = Activation::None;
+  EXPECT_EQ(run(spec,
+                {.bias = bias.bytes.data(),
+                 .residual = residual.bytes.data(),
+                 .a_scale = &row,
+                 .b_scale = column,
+                 .beta = &beta},
+                a, b, c)
+                .value,
+            (std::vector<double>{98.5, 173}));
+}
+
+TEST(ReferenceGemmTest, NeverReadsWhatTheContractForbids) {
+  const double nan = std::nan("");
+  const Matrix a(DType::F32, 1, 2, {nan, nan}), b(DType::F32, 2, 1, {nan, 1});
+  Matrix c(DType::F32, 1, 1, {nan});
+  GemmSpec spec = spec_of(a, b, c);
+  spec.alpha = {.value = 0};
+  EXPECT_EQ(run(spec, {}, a, b, c).value, std::vector<double>{0});
+  const float zero = 0;
+  spec.alpha = {.on_device = true};
+  EXPECT_TRUE(std::isnan(run(spec, {.alpha = &zero}, a, b, c).value[0]));
+}
+
+TEST(ReferenceGemmTest, AnEmptySumGivesTheEpilogueOfZero) {
+  const Matrix a(DType::F32, 2, 0, {}), b(DType::F32, 0, 1, {});
+  Matrix c(DType::F32, 2, 1, {3, -7});
+  GemmSpec spec = spec_of(a, b, c);
+  spec.beta = {.value = 2};
+  EXPECT_EQ(run(spec, {}, a, b, c).value, (std::vector<double>{6, -14}));
+}
+
+TEST(ReferenceGemmTest, IntegersAreExactAndSaturate) {
+  const Matrix a(DType::I8, 1, 2, {-128, 127}), b(DType::I8, 2, 1, {-128, 127});
+  Matrix c(DType::I32, 1, 1, {2147483647});
+  GemmSpec spec = spec_of(a, b, c);
+  const GemmReference plain = run(spec, {}, a, b, c);
+  EXPECT_EQ(plain.value[0], 128 * 128 + 127 * 127);
+  EXPECT_EQ(plain.bound[0], 0);
+  spec.beta = {.value = 1};
+  EXPECT_EQ(run(spec, {}, a, b, c).value[0], 2147483647);
+}
+
+TEST(ReferenceGemmTest, ActivationsHaveTheirValuesAndLimits) {
+  EXPECT_EQ(reference_activation(Activation::Relu, -1.0), 0);
+  EXPECT_TRUE(std::isnan(reference_activation(Activation::Relu, std::nan(""))));
+  EXPECT_NEAR(reference_activation(Activation::GeluTanh, 1.0), 0.8411919906, 1e-9);
+  EXPECT_NEAR(reference_activation(Activation::GeluTanh, -0.5), -0.1542859902, 1e-9);
+  EXPECT_NEAR(reference_activation(Activation::Silu, 1.0), 0.7310585786, 1e-9);
+  EXPECT_EQ(reference_activation(Activation::GeluTanh, 1e4), 1e4);
+  for (const Activation activation : {Activation::GeluTanh, Activation::Silu}) {
+    EXPECT_EQ(reference_activation(activation, -kInfinity), 0);
+    EXPECT_EQ(reference_activation(activation, kInfinity), kInfinity);
+    const double steepest = activation == Activation::GeluTanh ? 1.13 : 1.1;
+    for (double x = -12; x < 12; x += 1e-3) {
+      const double slope =
+          (reference_activation(activation, x + 1e-3) - reference_activation(activation, x)) / 1e-3;
+      ASSERT_LE(std::fabs(slope), steepest) << x;
+    }
+  }
+}
+
+/// Largest error / bound of a product of random operands summed by `add`.
+template <class Add>
+double worst_ratio(std::int64_t k, DType operands, DType output, Add&& add) {
+  constexpr std::int64_t kSide = 12;
+  verify::Random random(77, static_cast<std::uint64_t>(k));
+  std::vector<double> values(static_cast<std::size_t>(kSide * k));
+  for (double& value : values) value = random.real();
+  const Matrix a(operands, kSide, k, values);
+  std::reverse(values.begin(), values.end());
+  const Matrix b(operands, k, kSide, values);
+  Matrix c(output, kSide, kSide, {});
+  const GemmReference want = run(spec_of(a, b, c), {}, a, b, c);
+  double worst = 0;
+  for (std::int64_t i = 0; i < kSide * kSide; ++i) {
+    float sum = 0;
+    for (std::int64_t p = 0; p < k; ++p) {
+      const double x = load_element(a.bytes.data(), operands, i / kSide * k + p);
+      const double y = load_element(b.bytes.data(), operands, p * kSide + i % kSide);
+      sum = add(sum, static_cast<float>(x), static_cast<float>(y));
+    }
+    store_element(c.bytes.data(), output, 0, static_cast<double>(sum));
+    const double got = load_element(c.bytes.data(), output, 0);
+    const auto e = static_cast<std::size_t>(i);
+    worst = std::max(worst, std::fabs(got - want.value[e]) / want.bound[e]);
+  }
+  return worst;
+}
+
+constexpr std::int64_t kDepths[] = {1, 2, 7, 64, 1000, 5000};
+
+TEST(ReferenceGemmTest, TheBoundHoldsForFusedAndForPlainArithmetic) {
+  for (const std::int64_t k : kDepths) {
+    for (const DType output : {DType::F32, DType::BF16, DType::F16}) {
+      EXPECT_LE(worst_ratio(k, DType::F32, output,
+                            [](float s, float x, float y) { return std::fma(x, y, s); }),
+                1);
+      EXPECT_LE(
+          worst_ratio(k, DType::BF16, output, [](float s, float x, float y) { return s + x * y; }),
+          1);
+    }
+  }
+}
+
+TEST(ReferenceGemmTest, TheBoundCatchesOperandsOfLessPrecision) {
+  const auto with_bf16_operands = [](float s, float x, float y) {
+    return std::fma(to_f32(to_bf16(x)), to_f32(to_bf16(y)), s);
+  };
+  const auto with_tf32_operands = [](float s, float x, float y) {
+    const NumberFormat tf32{10, -126, 3.4e38, true};
+    return std::fma(static_cast<float>(round_to(tf32, static_cast<double>(x))),
+                    static_cast<float>(round_to(tf32, static_cast<double>(y))), s);
+  };
+  for (const std::int64_t k : {1, 2, 7, 64}) {
+    EXPECT_GT(worst_ratio(k, DType::F32, DType::F32, with_bf16_operands), 1);
+    EXPECT_GT(worst_ratio(k, DType::F32, DType::F32, with_tf32_operands), 1);
+  }
+}
+
+TEST(ReferenceGemmTest, TheBoundCatchesNarrowAccumulatorsAndLostTerms) {
+  const auto in_f16 = [](float s, float x, float y) { return to_f32(to_f16(std::fma(x, y, s))); };
+  int position = 0;
+  const auto without_every_64th = [&](float s, float x, float y) {
+    return ++position % 64 == 0 ? s : std::fma(x, y, s);
+  };
+  for (const std::int64_t k : {64, 1000, 5000}) {
+    EXPECT_GT(worst_ratio(k, DType::F32, DType::F32, in_f16), 1);
+    EXPECT_GT(worst_ratio(k, DType::F32, DType::F32, without_every_64th), 1);
+  }
+}
+
+TEST(ReferenceGemmTest, SaysWhereAnIntermediateMayOverflow) {
+  const Matrix a(DType::F32, 1, 2, {3e38, 3e38}), b(DType::F32, 2, 1, {1, 1});
+  Matrix c(DType::F32, 1, 1, {});
+  EXPECT_EQ(run(spec_of(a, b, c), {}, a, b, c).bound[0], kInfinity);
+  const Matrix small(DType::F32, 1, 2, {1e38, 1e38});
+  EXPECT_LT(run(spec_of(small, b, c), {}, small, b, c).bound[0], 1e33);
+}
+
+TEST(ReferenceGemmTest, NonFiniteOperandsHaveAnExactClass) {
+  const Matrix b(DType::F32, 2, 1, {1, 1});
+  Matrix c(DType::F32, 1, 1, {});
+  const auto result = [&](double x, double y) {
+    const Matrix a(DType::F32, 1, 2, {x, y});
+    const GemmReference reference = run(spec_of(a, b, c), {}, a, b, c);
+    EXPECT_EQ(reference.bound[0], 0);
+    return reference.value[0];
+  };
+  EXPECT_EQ(result(kInfinity, 1), kInfinity);
+  EXPECT_EQ(result(1, -kInfinity), -kInfinity);
+  EXPECT_TRUE(std::isnan(result(kInfinity, -kInfinity)));
+  EXPECT_TRUE(std::isnan(result(std::nan(""), 1)));
+}
+
+}  // namespace
+}  // namespace girih
