@@ -20,6 +20,8 @@ def run(*command):
 
 def build_and_run(work, example, *options):
     consumer = pathlib.Path(__file__).parent / "consumer"
+    if shutil.which("ccache"):
+        options += ("-DCMAKE_CXX_COMPILER_LAUNCHER=ccache",)
     run("cmake", "-G", "Ninja", "-S", consumer, "-B", work / "build", f"-DGIRIH_EXAMPLE={example}",
         *options)
     run("cmake", "--build", work / "build")
