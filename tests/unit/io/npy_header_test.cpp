@@ -4,7 +4,7 @@
 #include <string>
 
 #include "core/error.hpp"
-#include "io/scratch.hpp"
+#include "unit/io/scratch.hpp"
 
 namespace girih::testing {
 namespace {

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "io/file.hpp"
-#include "io/scratch.hpp"
+#include "unit/io/scratch.hpp"
 
 namespace girih::testing {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.hpp"
-#include "io/scratch.hpp"
+#include "unit/io/scratch.hpp"
 
 namespace girih::testing {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "core/error.hpp"
 #include "io/safetensors_header.hpp"
-#include "io/scratch.hpp"
+#include "unit/io/scratch.hpp"
 
 namespace girih::testing {
 namespace {
