@@ -1,0 +1,54 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <girih/dtype.hpp>
+#include <girih/gemm.hpp>
+#include <girih/runtime.hpp>
+
+namespace girih::cli {
+
+/// Adds an option that takes the `name()` of one of `values`; `target` is a T or an optional of it.
+template <class T, class Target>
+CLI::Option* add_choice(CLI::App& app, const std::string& flag, Target& target,
+                        std::vector<T> values, const std::string& help) {
+  std::string names;
+  for (const T value : values) {
+    if (!names.empty()) names += '|';
+    names += name(value);
+  }
+  const auto take = [&target, flag, names, values](const std::string& text) {
+    for (const T value : values) {
+      if (name(value) == text) {
+        target = value;
+        return;
+      }
+    }
+    throw CLI::ValidationError(flag, fmt::format("'{}' is not one of {}", text, names));
+  };
+  return app.add_option_function<std::string>(flag, take, help)->type_name(names);
+}
+
+/// What `gemm` and `plan gemm` share.
+struct ProductOptions {
+  bool trans_a = false;
+  bool trans_b = false;
+  std::optional<DType> in_dtype;
+  std::optional<DType> out_dtype;
+  Precision precision = Precision::Exact;
+  Path path = Path::Auto;
+  std::optional<Backend> backend;
+  int threads = 0;
+  bool json = false;
+};
+void add_product_options(CLI::App& app, ProductOptions& options);
+
+/// The type of C if none is asked for: i32 for i8 operands, else f32.
+DType default_output(DType operand) noexcept;
+
+}  // namespace girih::cli

@@ -1,0 +1,151 @@
+#include <fmt/format.h>
+#include <memory>
+
+#include "core/environment.hpp"
+#include "core/error.hpp"
+#include "girih/commands.hpp"
+#include "girih/convert.hpp"
+#include "girih/operand_file.hpp"
+#include "girih/options.hpp"
+#include "girih/print.hpp"
+#include "girih/product.hpp"
+#include "plan/gemm.hpp"
+#include "runtime/registry.hpp"
+
+namespace girih::cli {
+namespace {
+
+struct PlanOptions {
+  ProductOptions product;
+  std::optional<OperandFile> a, b;
+  std::optional<std::int64_t> m, n, k, batch;
+  std::string device;
+};
+
+std::string fixture_names() {
+  std::string names;
+  for (const DeviceInfo& fixture : device_fixtures()) {
+    if (!names.empty()) names += ", ";
+    names += fixture.name;
+  }
+  return names;
+}
+
+/// A row-major array of these extents, stored transposed where the product uses it so.
+Result<ArrayInfo> make_info(const PlanOptions& options, std::int64_t rows, std::int64_t columns,
+                            bool is_transposed, std::string_view what) {
+  if (is_transposed) std::swap(rows, columns);
+  const Shape shape = options.batch ? Shape{*options.batch, rows, columns} : Shape{rows, columns};
+  const Result<std::int64_t> size = checked_size(shape, what);
+  if (!size) return size.error();
+  return ArrayInfo{options.product.in_dtype.value_or(DType::F32), shape, contiguous_strides(shape)};
+}
+
+Result<ArrayInfo> operand_info(const PlanOptions& options, bool is_a) {
+  const bool is_transposed = is_a ? options.product.trans_a : options.product.trans_b;
+  const std::optional<OperandFile>& file = is_a ? options.a : options.b;
+  Result<ArrayInfo> info = file   ? inspect(*file)
+                           : is_a ? make_info(options, *options.m, *options.k, is_transposed, "A")
+                                  : make_info(options, *options.k, *options.n, is_transposed, "B");
+  if (!info) return info;
+  const Result<DType> dtype =
+      operand_type(info->dtype, options.product.in_dtype, file ? file->text() : "");
+  if (!dtype) return dtype.error();
+  info->dtype = *dtype;
+  return is_transposed ? transposed(*info) : *info;
+}
+
+Result<GemmProblem> make_problem(const PlanOptions& options) {
+  const Result<ArrayInfo> a = operand_info(options, true);
+  if (!a) return a.error();
+  const Result<ArrayInfo> b = operand_info(options, false);
+  if (!b) return b.error();
+  return check(make_spec(*a, *b, options.product));
+}
+
+Result<Plan> explain_for_fixture(const GemmProblem& problem, const PlanOptions& options) {
+  const DeviceInfo* const device = find_fixture(options.device);
+  if (device == nullptr) {
+    return error(Code::InvalidOption, "device {} is not known; known are {}", options.device,
+                 fixture_names());
+  }
+  if (options.product.backend && *options.product.backend != device->backend) {
+    return error(Code::InvalidOption, "device {} is of backend {}, not {}", options.device,
+                 name(device->backend), name(*options.product.backend));
+  }
+  return explain(problem,
+                 {.device = device,
+                  .kernels = kernels_of(device->backend),
+                  .threads = options.product.threads > 0 ? options.product.threads : device->cores,
+                  .forced_kernel = {}});
+}
+
+Result<Plan> explain_for_this_machine(const GemmProblem& problem, const PlanOptions& options) {
+  const Result<Environment> environment = read_environment();
+  if (!environment) return environment.error();
+  const auto device = open_device(
+      {.backend = options.product.backend, .threads = options.product.threads}, *environment);
+  if (!device) return device.error();
+  return explain(problem, {.device = &(*device)->info(),
+                           .kernels = (*device)->kernels(),
+                           .threads = (*device)->threads(),
+                           .forced_kernel = environment->force_kernel});
+}
+
+Result<int> run(const PlanOptions& options) {
+  const Result<GemmProblem> problem = make_problem(options);
+  if (!problem) return problem.error();
+  const Result<Plan> plan = options.device.empty() ? explain_for_this_machine(*problem, options)
+                                                   : explain_for_fixture(*problem, options);
+  if (!plan) return plan.error();
+  if (options.product.json) {
+    print_json(to_json(*plan));
+  } else {
+    std::fputs(plan->to_string().c_str(), stdout);
+  }
+  return kDone;
+}
+
+void check_forms(const PlanOptions& options) {
+  const bool files = options.a && options.b;
+  const bool extents = options.m && options.n && options.k;
+  const bool any_file = options.a || options.b;
+  const bool any_extent = options.m || options.n || options.k || options.batch;
+  if (files != extents && any_file != any_extent) return;
+  throw CLI::ValidationError("plan gemm", "give --a and --b, or --m, --n and --k");
+}
+
+}  // namespace
+
+void add_plan(CLI::App& app, Action& action) {
+  CLI::App* const plan = app.add_subcommand("plan", "Show what a call would run, and why");
+  plan->require_subcommand(1);
+  plan->footer("Example:\n  girih plan gemm --m 4096 --n 768 --k 2304");
+  CLI::App* const command = plan->add_subcommand("gemm", "Plan a matrix product");
+  const auto options = std::make_shared<PlanOptions>();
+  add_operand(*command, "--a", options->a, "First operand: x.npy or w.safetensors:NAME");
+  add_operand(*command, "--b", options->b, "Second operand");
+  command->add_option("--m", options->m, "Rows of the result")->type_name("M");
+  command->add_option("--n", options->n, "Columns of the result")->type_name("N");
+  command->add_option("--k", options->k, "Length of the sums")->type_name("K");
+  command->add_option("--batch", options->batch, "Number of products")->type_name("COUNT");
+  command->add_option("--device", options->device, "Plan for this device: " + fixture_names())
+      ->type_name("NAME");
+  add_product_options(*command, options->product);
+  command->footer(
+      "Without --device the plan is for this machine. Without files the operands are f32 unless\n"
+      "--in-dtype is given.\n"
+      "JSON: kernel, backend, device, tile [m, n, k], block [m, n, k], split_k, traversal,\n"
+      "threads, workspace_bytes, flops, bytes, predicted_seconds, reduction, notes [text],\n"
+      "rejected [{kernel, reason}].\n\n"
+      "Examples:\n"
+      "  girih plan gemm --m 4096 --n 768 --k 2304 --in-dtype bf16\n"
+      "  girih plan gemm --m 1 --n 4096 --k 4096 --trans-b --device avx2-2c --json\n"
+      "  girih plan gemm --a x.npy --b w.safetensors:dense.weight --trans-b");
+  command->callback([&action, options] {
+    check_forms(*options);
+    action = [options] { return run(*options); };
+  });
+}
+
+}  // namespace girih::cli
