@@ -1,0 +1,102 @@
+#include <gtest/gtest.h>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "backends/cpu/device.hpp"
+#include "plan/kernel_info.hpp"
+
+namespace girih {
+namespace {
+
+/// The words of <backend>_<op>_<types>_<tile>_<target>.
+struct KernelName {
+  std::string backend, op, types, target;
+  long tile_m = 0, tile_n = 0;
+};
+
+std::optional<KernelName> parse(std::string_view text) {
+  std::vector<std::string> words;
+  std::istringstream stream{std::string(text)};
+  for (std::string word; std::getline(stream, word, '_');) words.push_back(word);
+  if (words.size() != 5) return std::nullopt;
+  for (const std::string& word : words) {
+    if (word.empty() ||
+        word.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789") != std::string::npos) {
+      return std::nullopt;
+    }
+  }
+  KernelName name{words[0], words[1], words[2], words[4]};
+  char between = 0;
+  std::istringstream tile(words[3]);
+  if (!(tile >> name.tile_m >> between >> name.tile_n) || between != 'x' || !tile.eof()) {
+    return std::nullopt;
+  }
+  return name;
+}
+
+/// Why a row's name does not say what its fields say; empty if it does.
+std::string disagreement(const KernelInfo& row) {
+  const std::optional<KernelName> parsed = parse(row.name);
+  if (!parsed) return "is not <backend>_<op>_<types>_<tile>_<target>";
+  if (parsed->backend != name(row.backend)) return "backend";
+  if (parsed->op != name(row.op)) return "op";
+  if (parsed->tile_m != row.tile_m || parsed->tile_n != row.tile_n) return "tile";
+  const std::set<std::string> targets = {"scalar", "avx2", "avx512", "neon", "amx"};
+  if (targets.count(parsed->target) == 0) return "target";
+  if ((parsed->target == "scalar") != row.needs.empty()) return "target and features";
+  if ((parsed->target == "scalar") != (row.path == Path::Portable)) return "target and path";
+  for (const Feature feature : {Feature::Avx2, Feature::Avx512, Feature::Neon}) {
+    if (parsed->target == name(feature) && !row.needs.has(feature)) return "target's feature";
+  }
+  if (row.op == Op::Gemm) {
+    if (parsed->types == "i8" &&
+        (!row.operands.has(DType::I8) || row.reduction != Reduction::ExactI32)) {
+      return "i8";
+    }
+    if (parsed->types == "f32" && (!row.operands.has(DType::F32) || row.operands.has(DType::I8) ||
+                                   row.reduction != Reduction::SequentialF32)) {
+      return "f32";
+    }
+    if (row.flops_per_cycle <= 0) return "flops";
+  }
+  return {};
+}
+
+TEST(KernelNameTest, EveryRowIsNamedByItsFields) {
+  std::set<std::string_view> names;
+  ASSERT_FALSE(cpu::kernel_table().empty());
+  for (const KernelInfo& row : cpu::kernel_table()) {
+    EXPECT_EQ(disagreement(row), "") << row.name;
+    EXPECT_TRUE(names.insert(row.name).second) << row.name << " is there twice";
+  }
+}
+
+TEST(KernelNameTest, EveryOperationHasARowThatRunsAnywhere) {
+  for (const Op op : {Op::Gemm, Op::Copy, Op::Cast, Op::Fill}) {
+    bool found = false;
+    for (std::size_t i = 0; i < cpu::kernel_table().size(); ++i) {
+      const KernelInfo& row = cpu::kernel_table()[i];
+      found = found || (row.op == op && row.needs.empty() && cpu::is_built(i));
+    }
+    EXPECT_TRUE(found) << name(op);
+  }
+}
+
+TEST(KernelNameTest, WrongRowsAreCaught) {
+  KernelInfo row = cpu::kernel_table().front();
+  ASSERT_EQ(disagreement(row), "");
+  for (const char* wrong :
+       {"cpu_gemm_f32_scalar", "cpu_gemm_f32_4x_scalar", "cpu_gemm_f32_4x5_scalar",
+        "cuda_gemm_f32_4x4_scalar", "cpu_copy_f32_4x4_scalar", "cpu_gemm_f32_4x4_avx2",
+        "cpu_gemm_f32_4x4_sse", "cpu_gemm_i8_4x4_scalar", "cpu_Gemm_f32_4x4_scalar",
+        "cpu_gemm_f32_4x4_scalar_v2", "cpu_gemm_f32_4x4x1_scalar"}) {
+    row.name = wrong;
+    EXPECT_NE(disagreement(row), "") << wrong;
+  }
+}
+
+}  // namespace
+}  // namespace girih
