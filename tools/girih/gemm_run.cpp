@@ -102,18 +102,6 @@ Status run_timed(Runtime& runtime, const GemmDesc& desc, bool reads_c, GemmOutco
   return {};
 }
 
-verify::Comparison compare_with_reference(const GemmInputs& inputs, const GemmOutcome& outcome) {
-  // Where C is read the oracle reads the array that was loaded; it writes nothing.
-  auto* const c = const_cast<std::byte*>(inputs.c ? inputs.c->bytes.data() : nullptr);
-  const GemmReference reference =
-      reference_gemm(outcome.problem, {.a = inputs.a.bytes.data(),
-                                       .b = inputs.b.bytes.data(),
-                                       .c = c,
-                                       .bias = inputs.bias ? inputs.bias->bytes.data() : nullptr});
-  return verify::compare(reference.value, reference.bound,
-                         {geometry_of(outcome.result), outcome.result.bytes.data()});
-}
-
 /// The rules of the product, without its tensors.
 GemmSpec make_full_spec(const GemmOptions& options, const GemmInputs& inputs) {
   GemmSpec spec = make_spec(info_of(inputs.a), info_of(inputs.b), options.product);
@@ -151,6 +139,18 @@ Result<GemmInputs> load_inputs(const GemmOptions& options) {
   return inputs;
 }
 
+verify::Comparison compare_with_reference(const GemmInputs& inputs, const GemmOutcome& outcome) {
+  // Where C is read the oracle reads the array that was loaded; it writes nothing.
+  auto* const c = const_cast<std::byte*>(inputs.c ? inputs.c->bytes.data() : nullptr);
+  const GemmReference reference =
+      reference_gemm(outcome.problem, {.a = inputs.a.bytes.data(),
+                                       .b = inputs.b.bytes.data(),
+                                       .c = c,
+                                       .bias = inputs.bias ? inputs.bias->bytes.data() : nullptr});
+  return verify::compare(reference.value, reference.bound,
+                         {geometry_of(outcome.result), outcome.result.bytes.data()});
+}
+
 Result<GemmOutcome> run_gemm(const GemmOptions& options, GemmInputs inputs, Progress& progress) {
   const GemmSpec spec = make_full_spec(options, inputs);
   const Result<GemmProblem> problem = check(spec);
@@ -159,7 +159,7 @@ Result<GemmOutcome> run_gemm(const GemmOptions& options, GemmInputs inputs, Prog
   GemmOutcome outcome{.problem = *problem, .plan = {}, .result = {}, .comparison = {}};
   Result<Runtime> runtime = Runtime::open({.policy = options.policy,
                                            .backend = options.product.backend,
-                                           .threads = options.product.threads});
+                                           .threads = thread_count(options.product)});
   if (!runtime) return std::move(runtime).error();
   const Result<GemmDesc> desc = make_desc(*runtime, options, inputs, spec);
   if (!desc) return desc.error();

@@ -39,6 +39,9 @@ struct GemmOutcome {
   double seconds = 0;  ///< median of the runs; a product that reads C runs once
   std::optional<verify::Comparison> comparison;
 };
+/// Runs the product and, if asked to, compares. Writes nothing.
 Result<GemmOutcome> run_gemm(const GemmOptions& options, GemmInputs inputs, Progress& progress);
+/// The result held against the oracle's, of the same inputs.
+verify::Comparison compare_with_reference(const GemmInputs& inputs, const GemmOutcome& outcome);
 
 }  // namespace girih::cli

@@ -5,6 +5,7 @@
 #include <new>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <girih/version.hpp>
 
@@ -37,6 +38,13 @@ int complain(std::string_view message, int code) {
   return code;
 }
 
+/// Of a command that does not exist the parser says only that one is required.
+std::string describe(const CLI::App& app, const CLI::ParseError& parse) {
+  const std::vector<std::string> extras = app.remaining(true);
+  if (!app.get_subcommands().empty() || extras.empty()) return parse.what();
+  return "unknown command '" + extras.front() + "'; see girih --help";
+}
+
 int run(int argc, const char* const* argv) {
   CLI::App app{"Matrix multiplication on files, and what girih knows of this machine."};
   app.name("girih");
@@ -57,7 +65,7 @@ int run(int argc, const char* const* argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& parse) {
     if (parse.get_exit_code() == 0) return app.exit(parse, std::cout, std::cerr);
-    return complain(parse.what(), kUsage);
+    return complain(describe(app, parse), kUsage);
   }
   const Result<int> code = action();
   if (!code) {

@@ -1,6 +1,24 @@
 #include "girih/options.hpp"
 
+#include <charconv>
+#include <limits>
+#include <utility>
+
 namespace girih::cli {
+
+CLI::Option* add_integer(CLI::App& app, const std::string& flag,
+                         std::optional<std::int64_t>& target, const std::string& help) {
+  const auto take = [&target, flag](const std::string& text) {
+    std::int64_t value = 0;
+    const char* const end = text.data() + text.size();
+    const auto [stop, failure] = std::from_chars(text.data(), end, value);
+    if (failure != std::errc{} || stop != end) {
+      throw CLI::ValidationError(flag, fmt::format("'{}' is no integer of 64 bits", text));
+    }
+    target = value;
+  };
+  return app.add_option_function<std::string>(flag, take, help)->type_name("N");
+}
 
 void add_product_options(CLI::App& app, ProductOptions& options) {
   app.add_flag("--trans-a", options.trans_a, "Use A transposed (a view; nothing is moved)");
@@ -20,14 +38,18 @@ void add_product_options(CLI::App& app, ProductOptions& options) {
   add_choice<Backend>(app, "--backend", options.backend,
                       {Backend::Cpu, Backend::Cuda, Backend::Metal},
                       "Exactly this backend, or an error");
-  app.add_option("--threads", options.threads,
-                 "CPU threads; 0 takes GIRIH_THREADS, else the usable cores")
-      ->type_name("N");
+  add_integer(app, "--threads", options.threads,
+              "CPU threads; 0 takes GIRIH_THREADS, else the usable cores");
   app.add_flag("--json", options.json, "Print one JSON object instead");
 }
 
 DType default_output(DType operand) noexcept {
   return operand == DType::I8 ? DType::I32 : DType::F32;
+}
+
+int thread_count(const ProductOptions& options) noexcept {
+  const std::int64_t count = options.threads.value_or(0);
+  return std::in_range<int>(count) ? static_cast<int>(count) : std::numeric_limits<int>::max();
 }
 
 }  // namespace girih::cli

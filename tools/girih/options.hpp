@@ -1,6 +1,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <fmt/format.h>
 #include <optional>
 #include <span>
@@ -34,6 +35,10 @@ CLI::Option* add_choice(CLI::App& app, const std::string& flag, Target& target,
   return app.add_option_function<std::string>(flag, take, help)->type_name(names);
 }
 
+/// Adds an option that takes a decimal integer; one that does not fit is a usage error.
+CLI::Option* add_integer(CLI::App& app, const std::string& flag,
+                         std::optional<std::int64_t>& target, const std::string& help);
+
 /// What `gemm` and `plan gemm` share.
 struct ProductOptions {
   bool trans_a = false;
@@ -43,12 +48,14 @@ struct ProductOptions {
   Precision precision = Precision::Exact;
   Path path = Path::Auto;
   std::optional<Backend> backend;
-  int threads = 0;
+  std::optional<std::int64_t> threads;
   bool json = false;
 };
 void add_product_options(CLI::App& app, ProductOptions& options);
 
 /// The type of C if none is asked for: i32 for i8 operands, else f32.
 DType default_output(DType operand) noexcept;
+/// The number of threads for `RuntimeOptions`; what does not fit its type stays out of range.
+int thread_count(const ProductOptions& options) noexcept;
 
 }  // namespace girih::cli

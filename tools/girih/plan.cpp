@@ -73,18 +73,18 @@ Result<Plan> explain_for_fixture(const GemmProblem& problem, const PlanOptions& 
     return error(Code::InvalidOption, "device {} is of backend {}, not {}", options.device,
                  name(device->backend), name(*options.product.backend));
   }
-  return explain(problem,
-                 {.device = device,
-                  .kernels = kernels_of(device->backend),
-                  .threads = options.product.threads > 0 ? options.product.threads : device->cores,
-                  .forced_kernel = {}});
+  const int threads = thread_count(options.product);
+  return explain(problem, {.device = device,
+                           .kernels = kernels_of(device->backend),
+                           .threads = threads > 0 ? threads : device->cores,
+                           .forced_kernel = {}});
 }
 
 Result<Plan> explain_for_this_machine(const GemmProblem& problem, const PlanOptions& options) {
   const Result<Environment> environment = read_environment();
   if (!environment) return environment.error();
   const auto device = open_device(
-      {.backend = options.product.backend, .threads = options.product.threads}, *environment);
+      {.backend = options.product.backend, .threads = thread_count(options.product)}, *environment);
   if (!device) return device.error();
   return explain(problem, {.device = &(*device)->info(),
                            .kernels = (*device)->kernels(),
@@ -125,10 +125,10 @@ void add_plan(CLI::App& app, Action& action) {
   const auto options = std::make_shared<PlanOptions>();
   add_operand(*command, "--a", options->a, "First operand: x.npy or w.safetensors:NAME");
   add_operand(*command, "--b", options->b, "Second operand");
-  command->add_option("--m", options->m, "Rows of the result")->type_name("M");
-  command->add_option("--n", options->n, "Columns of the result")->type_name("N");
-  command->add_option("--k", options->k, "Length of the sums")->type_name("K");
-  command->add_option("--batch", options->batch, "Number of products")->type_name("COUNT");
+  add_integer(*command, "--m", options->m, "Rows of the result");
+  add_integer(*command, "--n", options->n, "Columns of the result");
+  add_integer(*command, "--k", options->k, "Length of the sums");
+  add_integer(*command, "--batch", options->batch, "Number of products");
   command->add_option("--device", options->device, "Plan for this device: " + fixture_names())
       ->type_name("NAME");
   add_product_options(*command, options->product);

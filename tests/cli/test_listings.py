@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""probe, kernels, plan and help. Usage: test_listings.py GIRIH"""
+import arrays
+from command import INVALID, UNAVAILABLE, UNSUPPORTED, USAGE, CommandTest, main
+
+COMMANDS = [["probe"], ["kernels"], ["plan"], ["plan", "gemm"], ["gemm"]]
+EXTENTS = ["--m", "128", "--n", "64", "--k", "256"]
+
+
+class Help(CommandTest):
+    def test_every_command_has_an_example(self):
+        self.assertIn("Example", self.succeed("--help"))
+        for command in COMMANDS:
+            with self.subTest(command):
+                text = self.succeed(*command, "--help")
+                self.assertRegex(text, r"Examples?:\n  girih " + " ".join(command))
+
+    def test_commands_document_their_json(self):
+        for command, make in [(["probe"], []), (["kernels"], []), (["plan", "gemm"], EXTENTS)]:
+            report = self.succeed_json(*command, *make)
+            text = self.succeed(*command, "--help")
+            for field in report:
+                self.assertIn(field, text.partition("JSON:")[2])
+
+    def test_version(self):
+        self.assertRegex(self.succeed("--version"), r"^\d+\.\d+\.\d+\n$")
+
+
+class Probe(CommandTest):
+    def test_facts(self):
+        report = self.succeed_json("probe")
+        self.assertGreaterEqual(report["cpu"]["cores"], 1)
+        self.assertGreaterEqual(report["cpu"]["threads"], 1)
+        self.assertGreater(report["cpu"]["l1_bytes"], 0)
+        states = {backend["name"]: backend for backend in report["backends"]}
+        self.assertEqual(set(states), {"cpu", "cuda", "metal"})
+        self.assertTrue(states["cpu"]["usable"])
+        self.assertEqual(states["metal"]["state"], "not built")
+        self.assertIn("backend cpu", self.succeed("probe"))
+
+    def test_threads_follow_the_environment(self):
+        report = self.succeed_json("probe", env={"GIRIH_THREADS": "3"})
+        self.assertEqual(report["cpu"]["threads"], 3)
+
+
+class Kernels(CommandTest):
+    def test_rows(self):
+        rows = self.succeed_json("kernels")["kernels"]
+        names = [row["name"] for row in rows]
+        self.assertEqual(len(names), len(set(names)))
+        self.assertTrue(any(row["usable"] and row["op"] == "gemm" for row in rows))
+        for row in rows:
+            self.assertEqual(row["usable"], row["reason"] == "")
+            self.assertEqual(len(row["tile"]), 3)
+        text = self.succeed("kernels")
+        for name in names:
+            self.assertIn(name, text)
+        self.assertEqual(self.succeed_json("kernels", "--backend", "cpu")["kernels"], rows)
+        self.assertEqual(self.succeed_json("kernels", "--backend", "metal")["kernels"], [])
+
+
+class Plan(CommandTest):
+    def test_this_machine(self):
+        report = self.succeed_json("plan", "gemm", *EXTENTS)
+        usable = {row["name"] for row in self.succeed_json("kernels")["kernels"] if row["usable"]}
+        self.assertIn(report["kernel"], usable)
+        self.assertEqual(report["flops"], 2 * 128 * 64 * 256)
+        text = self.succeed("plan", "gemm", *EXTENTS)
+        self.assertIn(f"kernel: {report['kernel']}", text)
+        self.assertEqual(text.count("rejected: "), len(report["rejected"]))
+
+    def test_plans_as_gemm_runs(self):
+        arrays.write_npy(self.path("a.npy"), [1] * 12, (4, 3))
+        arrays.write_npy(self.path("b.npy"), [1] * 15, (5, 3))
+        operands = ["--a", "a.npy", "--b", "b.npy", "--trans-b"]
+        for options in [[], ["--in-dtype", "bf16"], ["--path", "portable"], ["--in-dtype", "i8"],
+                        ["--threads", "1"]]:
+            plan = self.succeed_json("plan", "gemm", *operands, *options)
+            run = self.succeed_json("gemm", *operands, "--out", "c.npy", *options)
+            self.assertEqual(plan, run["plan"])
+
+    def test_fixtures(self):
+        unknown = self.run_girih("plan", "gemm", *EXTENTS, "--device", "abacus")
+        self.assertEqual(unknown.returncode, INVALID)
+        names = unknown.stderr.partition("known are ")[2].strip().split(", ")
+        self.assertGreater(len(names), 1)
+        kernels = set()
+        for name in names:
+            report = self.succeed_json("plan", "gemm", *EXTENTS, "--device", name)
+            self.assertEqual(report["device"], name)
+            kernels.add(report["kernel"])
+            self.assertIn(name, self.succeed("plan", "gemm", "--help"))
+        self.assertGreater(len(kernels), 2)
+
+    def test_batches_and_threads(self):
+        report = self.succeed_json("plan", "gemm", *EXTENTS, "--batch", "3", "--device", "avx2-2c",
+                                   "--threads", "1")
+        self.assertEqual(report["threads"], 1)
+        self.assertEqual(report["flops"], 3 * 2 * 128 * 64 * 256)
+
+    def test_refusals(self):
+        plan = ["plan", "gemm"]
+        self.refuse(USAGE, "give --a and --b, or --m, --n and --k", *plan)
+        self.refuse(USAGE, "give --a and --b", *plan, "--m", "1", "--n", "1")
+        self.refuse(USAGE, "give --a and --b", *plan, *EXTENTS, "--a", "x.npy", "--b", "x.npy")
+        self.refuse(USAGE, "give --a and --b", *plan, "--a", "x.npy", "--b", "x.npy", "--batch", "2")
+        self.refuse(USAGE, "--m", *plan, "--m", "many", "--n", "1", "--k", "1")
+        self.refuse(INVALID, "-1", *plan, "--m", "-1", "--n", "1", "--k", "1")
+        self.refuse(INVALID, "2^63-1", *plan, "--m", 2 ** 62, "--n", "1", "--k", "4")
+        self.refuse(USAGE, "--m", *plan, "--m", 2 ** 70, "--n", "1", "--k", "4")
+        self.refuse(INVALID, "cannot be opened", *plan, "--a", "x.npy", "--b", "x.npy")
+        self.refuse(UNAVAILABLE, "cuda", *plan, *EXTENTS, "--backend", "cuda")
+        self.refuse(INVALID, "of backend cpu", *plan, *EXTENTS, "--backend", "metal", "--device",
+                    "avx2-2c")
+        self.refuse(UNSUPPORTED, "fast", *plan, *EXTENTS, "--precision", "tf32")
+
+
+if __name__ == "__main__":
+    main()
