@@ -26,5 +26,6 @@ void add_probe(CLI::App& app, Action& action);
 void add_kernels(CLI::App& app, Action& action);
 void add_plan(CLI::App& app, Action& action);
 void add_gemm(CLI::App& app, Action& action);
+void add_verify(CLI::App& app, Action& action);
 
 }  // namespace girih::cli
