@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/error.hpp"
+#include "reference/element.hpp"
 #include "verify/random.hpp"
 
 namespace girih::inline v0::verify {
@@ -18,6 +19,7 @@ class Values {
 
   double next() {
     const bool odd = (count_++ & 1) != 0;
+    if (contents_ == Contents::Lowest) return lowest();
     if (dtype_ == DType::I8) return integer();
     if (dtype_ == DType::I32)
       return static_cast<double>(random_.integer(-2'000'000'000, 2'000'000'000));
@@ -32,11 +34,18 @@ class Values {
         return (odd ? -1.0 : 1.0) + random_.real() / 64;
       case Contents::Special:
         return random_.one_in(200) ? special() : random_.real();
+      case Contents::Lowest:
+        break;
     }
     return 0;
   }
 
  private:
+  [[nodiscard]] double lowest() const {
+    if (dtype_ == DType::I32) return std::numeric_limits<std::int32_t>::min();
+    return dtype_ == DType::I8 ? -128 : -number_format(dtype_).max;
+  }
+
   double integer() {
     if (contents_ == Contents::Special) return random_.one_in(2) ? -128 : 127;
     return static_cast<double>(random_.integer(-128, 127));

@@ -157,7 +157,7 @@ GemmCase make_gemm_case(std::uint64_t seed, std::uint64_t index) noexcept {
 }
 
 std::string GemmCase::to_string() const {
-  static constexpr const char* kContents[] = {"uniform", "wide", "cancelling", "special"};
+  static constexpr const char* kContents[] = {"uniform", "wide", "cancelling", "special", "lowest"};
   std::string line = fmt::format("{}->{} {}x{}x{}", name(operands), name(output), m, n, k);
   if (batch) line += fmt::format(" batch {}", *batch);
   line += describe("A", a) + describe("B", b) + describe("C", c);

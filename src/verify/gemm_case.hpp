@@ -14,6 +14,7 @@ enum class Contents : std::uint8_t {
   Wide,        ///< uniform times 2^e, e in [-12, 12]
   Cancelling,  ///< +-1 and a little, signs in turn: sums far smaller than their terms
   Special,  ///< uniform with a few NaN, infinities, signed zeros and subnormals; integers extreme
+  Lowest,   ///< every element the lowest finite number of its type
 };
 
 enum class Sharing : std::uint8_t {

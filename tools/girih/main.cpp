@@ -61,6 +61,7 @@ int run(int argc, const char* const* argv) {
   add_plan(app, action);
   add_gemm(app, action);
   add_bench(app, action);
+  add_verify(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& parse) {
