@@ -39,8 +39,8 @@ std::int64_t packed_bytes(const KernelInfo& kernel) noexcept {
 
 /// The least multiple of `step` that cuts `extent` into as few parts as `largest` does, evenly.
 std::int64_t even_part(std::int64_t extent, std::int64_t largest, std::int64_t step) noexcept {
-  const std::int64_t parts = ceil_div(extent, largest);
-  return std::max(round_up(ceil_div(extent, std::max(parts, std::int64_t{1})), step), step);
+  if (extent <= largest) return std::max(round_up(extent, step), step);
+  return round_up(ceil_div(extent, ceil_div(extent, largest)), step);
 }
 
 std::int64_t size_or(std::int64_t bytes, std::int64_t typical) noexcept {
@@ -131,7 +131,7 @@ GemmSelection cpu_gemm_candidate(const GemmProblem& problem, const KernelInfo& k
   choice.concurrent_products = by_product ? choice.threads : 1;
   // Chunks are cut for the threads that take part in one product.
   const int team = by_product ? 1 : choice.threads;
-  choose_blocking(problem, kernel, device, team, choice);
+  if (team != context.threads) choose_blocking(problem, kernel, device, team, choice);
   choice.workspace_bytes =
       round_up(product_workspace(problem, kernel, team, choice), 64) * choice.concurrent_products;
 
