@@ -16,9 +16,7 @@ struct SelectionContext {
   std::string_view forced_kernel;  ///< "" or the only kernel that may be chosen
 };
 
-/// CPU cache blocking: C is computed in blocks of m x n; each sweeps K in steps of k, with a packed
-/// m x k part of A and k x n part of B, that all threads share. m, n and k are multiples of the
-/// tile's. If K takes more than one step, the block's partial sums are kept in the workspace.
+/// Extents of a part of a product.
 struct Blocking {
   std::int64_t m = 0, n = 0, k = 0;
 };
@@ -26,7 +24,16 @@ struct Blocking {
 /// The choice for one product: a small value, made without allocating.
 struct GemmSelection {
   const KernelInfo* kernel = nullptr;
+  /// CPU: C is computed in blocks of m x n. Each sweeps K in steps of k: all threads pack the m x k
+  /// part of A and the k x n part of B into the workspace, then multiply.
   Blocking block;
+  /// CPU: the m x n part of a block that one thread computes at a time, in steps of k along the
+  /// block's depth: m x k of A and the m x n sums stay in the second-level cache, k x tile_n of B
+  /// in the first.
+  Blocking chunk;
+  /// CPU: sums of unfinished chunks lie in one buffer a thread; false: in one as large as a block,
+  /// because they must outlive a step along K, or as it is smaller.
+  bool sums_per_thread = false;
   int threads = 1;
   /// Products of a batch under way at once, each on one thread with a workspace of its own; 1: one
   /// after the other, each on all threads.

@@ -10,8 +10,8 @@ namespace girih::inline v0 {
 ///   work    = padded flops / (0.9 peak) + packed elements / rate + elements of C / rate
 ///   regions = 2 a step and block, about 1.5 us each on more than one thread
 ///
-/// A step of K is as long as lets a panel of B take three quarters of the first-level cache; blocks
-/// of C are as large as keeps the workspace below 64 MiB, so that operands are packed rarely.
+/// The extents of blocks and chunks come from the cache sizes; the workspace stays below 64 MiB for
+/// every size and number of threads.
 GemmSelection cpu_gemm_candidate(const GemmProblem& problem, const KernelInfo& kernel,
                                  const SelectionContext& context) noexcept;
 

@@ -61,7 +61,7 @@ class CpuDevice final : public Device {
   }
 
   Status launch(const Call& call) noexcept override try {
-    if (const auto* product = std::get_if<GemmCall>(&call)) return run(*product, info_, *executor_);
+    if (const auto* product = std::get_if<GemmCall>(&call)) return run(*product, *executor_);
     return run(*std::get_if<ElementwiseCall>(&call), *executor_);
   } catch (...) {
     return error(Code::ExecutorFailed, "the executor threw out of a loop");

@@ -7,12 +7,12 @@
 #include "backends/cpu/table.hpp"
 #include "core/checked.hpp"
 
-// C is computed block by block. For each step of K, all threads pack the block's part of A and of B
-// into the workspace; then they multiply: a task is a chunk of A's panels, small enough to stay in
-// the second-level cache, times a range of B's, each of which stays in the first-level cache while
-// the chunk passes over it. Between steps of K the sums wait in the workspace, tile by tile, as f32
-// or i32, so that an element's chain of multiply-adds goes on where it stopped; after the last step
-// the epilogue writes C.
+// C is computed block by block. For each step of K that a block takes, all threads pack the step's
+// part of A and of B into the workspace; then they multiply, a chunk of the block at a time. A
+// chunk walks the packed depth in shorter steps, so that what it reads stays in the caches
+// (`Blocking`). Between two steps of K its sums wait in the workspace, tile by tile, as f32 or i32:
+// an element's chain of multiply-adds goes on where it stopped. After the last step the epilogue
+// writes C.
 
 namespace girih::inline v0::cpu {
 namespace {
@@ -31,8 +31,8 @@ Span part(std::int64_t index, std::int64_t size, std::int64_t limit) noexcept {
 /// One product of the batch with its share of the workspace.
 class Product {
  public:
-  Product(const GemmCall& call, const DeviceInfo& device, Executor& executor, int threads,
-          std::int64_t index, std::byte* scratch) noexcept;
+  Product(const GemmCall& call, Executor& executor, int threads, std::int64_t index,
+          std::byte* scratch) noexcept;
 
   Status run() const;
 
@@ -41,11 +41,23 @@ class Product {
     Span m, n, k;
     bool first = false, last = false;  ///< of the steps along K
   };
+  /// A part of a block, in panels of A and of B, and where its unfinished sums lie.
+  struct Chunk {
+    Span rows, columns;
+    std::byte* sums = nullptr;
+    std::int64_t pitch = 0;  ///< tiles from a row of tiles to the next
+  };
+  /// A step along the packed depth.
+  struct Step {
+    Span k;
+    bool first = false, last = false;  ///< of the whole sum
+  };
 
   Status pack(const Block& block, bool keep_a) const;
   Status multiply(const Block& block) const;
-  void multiply_chunk(const Block& block, Span row_panels, Span column_panels) const noexcept;
-  void multiply_tile(const Block& block, std::int64_t p, std::int64_t q) const noexcept;
+  void multiply_chunk(const Block& block, const Chunk& chunk) const noexcept;
+  void multiply_tile(const Block& block, const Chunk& chunk, const Step& step, std::int64_t p,
+                     std::int64_t q) const noexcept;
 
   /// Bytes of a panel `width` wide and `depth` deep.
   [[nodiscard]] std::int64_t panel_bytes(std::int64_t width, std::int64_t depth) const noexcept {
@@ -56,7 +68,6 @@ class Product {
   const GemmSelection& selection_;
   const KernelInfo& row_;
   const GemmKernel& code_;
-  const DeviceInfo& device_;
   Executor& executor_;
   const int threads_;
   const std::byte* a_;
@@ -69,13 +80,12 @@ class Product {
   std::byte* sums_ = nullptr;
 };
 
-Product::Product(const GemmCall& call, const DeviceInfo& device, Executor& executor, int threads,
-                 std::int64_t index, std::byte* scratch) noexcept
+Product::Product(const GemmCall& call, Executor& executor, int threads, std::int64_t index,
+                 std::byte* scratch) noexcept
     : problem_(call.problem),
       selection_(call.selection),
       row_(*call.selection.kernel),
       code_(*gemm_code(row_)),
-      device_(device),
       executor_(executor),
       threads_(threads),
       a_(advance(call.operands.a, problem_.a.dtype, index * problem_.a.batch_stride)),
@@ -112,12 +122,15 @@ Status Product::run() const {
 }
 
 Status Product::pack(const Block& block, bool keep_a) const {
-  // About 32 KiB of panels a task: long beside a claim, short beside the region.
-  const auto panels_per_task = [&](std::int64_t width) {
-    return std::max(32 * 1024 / panel_bytes(width, block.k.size()), std::int64_t{1});
+  // About 256 KiB of panels a task, so that a row-major operand is read in long runs; less where
+  // that leaves threads without a task.
+  const auto group = [&](std::int64_t extent, std::int64_t width) {
+    const std::int64_t fair = ceil_div(extent, width) / (2 * std::int64_t{threads_});
+    const std::int64_t large = 256 * 1024 / panel_bytes(width, block.k.size());
+    return std::max(std::min(fair, large), std::int64_t{1}) * width;
   };
-  const std::int64_t a_group = panels_per_task(row_.tile_m) * row_.tile_m;
-  const std::int64_t b_group = panels_per_task(row_.tile_n) * row_.tile_n;
+  const std::int64_t a_group = group(block.m.size(), row_.tile_m);
+  const std::int64_t b_group = group(block.n.size(), row_.tile_n);
   const std::int64_t a_tasks = keep_a ? 0 : ceil_div(block.m.size(), a_group);
   const std::int64_t b_tasks = ceil_div(block.n.size(), b_group);
   const auto work = [&](std::int64_t task, std::int64_t) noexcept {
@@ -126,17 +139,17 @@ Status Product::pack(const Block& block, bool keep_a) const {
     const std::int64_t across = is_a ? layout.row_stride : layout.column_stride;
     const std::int64_t along = is_a ? layout.column_stride : layout.row_stride;
     const Span whole = is_a ? block.m : block.n;
-    const Span group =
+    const Span own =
         is_a ? part(task, a_group, whole.size()) : part(task - a_tasks, b_group, whole.size());
-    const std::int64_t offset = (whole.begin + group.begin) * across + block.k.begin * along;
+    const std::int64_t offset = (whole.begin + own.begin) * across + block.k.begin * along;
     const PackSource source = {.data = advance(is_a ? a_ : b_, layout.dtype, offset),
                                .type = element_of(layout.dtype),
                                .stride = across,
                                .depth_stride = along,
-                               .extent = group.size(),
+                               .extent = own.size(),
                                .depth = block.k.size()};
-    // A group begins at a whole panel, and every panel before it is `group.begin` wide in all.
-    std::byte* panels = (is_a ? packed_a_ : packed_b_) + panel_bytes(group.begin, block.k.size());
+    // A group begins at a whole panel, and every panel before it is `own.begin` wide in all.
+    std::byte* panels = (is_a ? packed_a_ : packed_b_) + panel_bytes(own.begin, block.k.size());
     (is_a ? code_.pack_a : code_.pack_b)(source, panels);
   };
   return parallel_tasks(executor_, threads_, a_tasks + b_tasks, work);
@@ -145,54 +158,59 @@ Status Product::pack(const Block& block, bool keep_a) const {
 Status Product::multiply(const Block& block) const {
   const std::int64_t rows = ceil_div(block.m.size(), row_.tile_m);
   const std::int64_t columns = ceil_div(block.n.size(), row_.tile_n);
-  const std::int64_t l2 = device_.l2_bytes > 0 ? device_.l2_bytes : 256 * 1024;
-  const std::int64_t panel = std::max(panel_bytes(row_.tile_m, block.k.size()), std::int64_t{1});
-  std::int64_t row_tasks = ceil_div(rows, std::max(l2 / 2 / panel, std::int64_t{1}));
-  std::int64_t column_tasks = 1;
-  if (threads_ > 1) {
-    // Enough tasks that the last one to finish costs little, first from columns: a chunk of A is
-    // cheap to visit again. Rounded so that the tasks share out evenly.
-    const std::int64_t wanted = 8 * std::int64_t{threads_};
-    column_tasks = std::min(ceil_div(wanted, row_tasks), columns);
-    while (column_tasks < columns && row_tasks * column_tasks % threads_ != 0) ++column_tasks;
-    if (row_tasks * column_tasks < wanted)
-      row_tasks = std::min(ceil_div(wanted, column_tasks), rows);
-  }
-  const std::int64_t chunk_rows = ceil_div(rows, row_tasks);
-  const std::int64_t chunk_columns = ceil_div(columns, column_tasks);
-  row_tasks = ceil_div(rows, chunk_rows);
-  column_tasks = ceil_div(columns, chunk_columns);
-  const auto work = [&](std::int64_t task, std::int64_t) noexcept {
-    multiply_chunk(block, part(task / column_tasks, chunk_rows, rows),
-                   part(task % column_tasks, chunk_columns, columns));
+  const std::int64_t chunk_rows = selection_.chunk.m / row_.tile_m;
+  const std::int64_t chunk_columns = selection_.chunk.n / row_.tile_n;
+  const std::int64_t across = ceil_div(columns, chunk_columns);
+  const std::int64_t tile_bytes = row_.tile_m * row_.tile_n * 4;
+  const auto work = [&](std::int64_t task, std::int64_t slot) noexcept {
+    Chunk chunk = {.rows = part(task / across, chunk_rows, rows),
+                   .columns = part(task % across, chunk_columns, columns)};
+    if (selection_.sums_per_thread) {
+      chunk.pitch = chunk_columns;
+      chunk.sums = sums_ + slot * round_up(chunk_rows * chunk_columns * tile_bytes, 64);
+    } else {
+      chunk.pitch = columns;
+      chunk.sums = sums_ + (chunk.rows.begin * columns + chunk.columns.begin) * tile_bytes;
+    }
+    multiply_chunk(block, chunk);
   };
-  return parallel_tasks(executor_, threads_, row_tasks * column_tasks, work);
+  return parallel_tasks(executor_, threads_, ceil_div(rows, chunk_rows) * across, work);
 }
 
-void Product::multiply_chunk(const Block& block, Span row_panels,
-                             Span column_panels) const noexcept {
-  for (std::int64_t q = column_panels.begin; q < column_panels.end; ++q) {
-    for (std::int64_t p = row_panels.begin; p < row_panels.end; ++p) multiply_tile(block, p, q);
+void Product::multiply_chunk(const Block& block, const Chunk& chunk) const noexcept {
+  const std::int64_t depth = block.k.size();
+  const std::int64_t steps = std::max(ceil_div(depth, selection_.chunk.k), std::int64_t{1});
+  for (std::int64_t s = 0; s < steps; ++s) {
+    const Step step = {.k = part(s, selection_.chunk.k, depth),
+                       .first = block.first && s == 0,
+                       .last = block.last && s + 1 == steps};
+    for (std::int64_t q = chunk.columns.begin; q < chunk.columns.end; ++q) {
+      for (std::int64_t p = chunk.rows.begin; p < chunk.rows.end; ++p) {
+        multiply_tile(block, chunk, step, p, q);
+      }
+    }
   }
 }
 
-void Product::multiply_tile(const Block& block, std::int64_t p, std::int64_t q) const noexcept {
+void Product::multiply_tile(const Block& block, const Chunk& chunk, const Step& step,
+                            std::int64_t p, std::int64_t q) const noexcept {
   const std::int64_t depth = block.k.size();
   const Span m = part(p, row_.tile_m, block.m.size());
   const Span n = part(q, row_.tile_n, block.n.size());
   std::byte* kept = nullptr;
-  if (!(block.first && block.last)) {
-    const std::int64_t columns = ceil_div(block.n.size(), row_.tile_n);
-    kept = sums_ + (p * columns + q) * row_.tile_m * row_.tile_n * 4;
+  if (!(step.first && step.last)) {
+    const std::int64_t index = (p - chunk.rows.begin) * chunk.pitch + (q - chunk.columns.begin);
+    kept = chunk.sums + index * row_.tile_m * row_.tile_n * 4;
   }
-  TileProduct tile = {.steps = ceil_div(depth, row_.tile_k),
-                      .a = packed_a_ + p * panel_bytes(row_.tile_m, depth),
-                      .b = packed_b_ + q * panel_bytes(row_.tile_n, depth),
-                      .in = block.first ? nullptr : kept,
-                      .in_stride = row_.tile_n,
-                      .out = kept,
-                      .out_stride = row_.tile_n};
-  if (!block.last) return code_.multiply(tile);
+  TileProduct tile = {
+      .steps = ceil_div(step.k.size(), row_.tile_k),
+      .a = packed_a_ + p * panel_bytes(row_.tile_m, depth) + panel_bytes(row_.tile_m, step.k.begin),
+      .b = packed_b_ + q * panel_bytes(row_.tile_n, depth) + panel_bytes(row_.tile_n, step.k.begin),
+      .in = step.first ? nullptr : kept,
+      .in_stride = row_.tile_n,
+      .out = kept,
+      .out_stride = row_.tile_n};
+  if (!step.last) return code_.multiply(tile);
 
   const bool is_whole = m.size() == row_.tile_m && n.size() == row_.tile_n;
   if (writes_directly_ && is_whole) {
@@ -214,7 +232,7 @@ void Product::multiply_tile(const Block& block, std::int64_t p, std::int64_t q) 
 
 }  // namespace
 
-Status run(const GemmCall& call, const DeviceInfo& device, Executor& executor) {
+Status run(const GemmCall& call, Executor& executor) {
   const GemmProblem& problem = call.problem;
   const GemmSelection& selection = call.selection;
   if (problem.is_empty()) return {};
@@ -223,7 +241,7 @@ Status run(const GemmCall& call, const DeviceInfo& device, Executor& executor) {
   }
   if (selection.concurrent_products <= 1) {
     for (std::int64_t i = 0; i < problem.batch; ++i) {
-      GIRIH_TRY(Product(call, device, executor, selection.threads, i, call.scratch).run());
+      GIRIH_TRY(Product(call, executor, selection.threads, i, call.scratch).run());
     }
     return {};
   }
@@ -237,8 +255,7 @@ Status run(const GemmCall& call, const DeviceInfo& device, Executor& executor) {
         const Span products = part(task, run_length, problem.batch);
         for (std::int64_t i = products.begin; i < products.end; ++i) {
           // On one thread a product never meets the executor: it cannot fail.
-          static_cast<void>(
-              Product(call, device, executor, 1, i, call.scratch + slot * share).run());
+          static_cast<void>(Product(call, executor, 1, i, call.scratch + slot * share).run());
         }
       });
 }

@@ -6,6 +6,6 @@ namespace girih::inline v0::cpu {
 
 /// Runs one product; returns when C is written. Allocates nothing. Passes on what the executor
 /// throws.
-Status run(const GemmCall& call, const DeviceInfo& device, Executor& executor);
+Status run(const GemmCall& call, Executor& executor);
 
 }  // namespace girih::inline v0::cpu

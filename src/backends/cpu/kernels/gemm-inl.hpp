@@ -9,6 +9,20 @@
 namespace girih::inline v0::cpu::GIRIH_CPU_TARGET {
 namespace {
 
+/// One step along K.
+template <int kRows, int kVectors>
+HWY_INLINE void add_outer_product(const float* a, const float* b, Floats (&sums)[kRows][kVectors]) {
+  Floats column[kVectors];
+  GIRIH_UNROLL
+  for (int j = 0; j < kVectors; ++j) column[j] = hn::LoadU(F32(), b + j * kLanes);
+  GIRIH_UNROLL
+  for (int i = 0; i < kRows; ++i) {
+    const Floats row = hn::Set(F32(), a[i]);
+    GIRIH_UNROLL
+    for (int j = 0; j < kVectors; ++j) sums[i][j] = fma(row, column[j], sums[i][j]);
+  }
+}
+
 template <int kRows, int kVectors>
 void multiply_f32(const TileProduct& tile) {
   const F32 d;
@@ -31,19 +45,16 @@ void multiply_f32(const TileProduct& tile) {
   }
   const float* a = static_cast<const float*>(tile.a);
   const float* b = static_cast<const float*>(tile.b);
-  for (std::int64_t k = 0; k < tile.steps; ++k) {
-    Floats column[kVectors];
+  constexpr std::int64_t kWidth = kVectors * kLanes;
+  std::int64_t k = 0;
+  // Four steps a round: loop control falls from 3 of 23 instructions a step to 1.
+  for (; k + 4 <= tile.steps; k += 4) {
     GIRIH_UNROLL
-    for (int j = 0; j < kVectors; ++j) column[j] = hn::LoadU(d, b + j * kLanes);
-    GIRIH_UNROLL
-    for (int i = 0; i < kRows; ++i) {
-      const Floats row = hn::Set(d, a[i]);
-      GIRIH_UNROLL
-      for (int j = 0; j < kVectors; ++j) sums[i][j] = fma(row, column[j], sums[i][j]);
-    }
-    a += kRows;
-    b += kVectors * kLanes;
+    for (int u = 0; u < 4; ++u) add_outer_product(a + u * kRows, b + u * kWidth, sums);
+    a += 4 * kRows;
+    b += 4 * kWidth;
   }
+  for (; k < tile.steps; ++k, a += kRows, b += kWidth) add_outer_product(a, b, sums);
   float* out = static_cast<float*>(tile.out);
   GIRIH_UNROLL
   for (int i = 0; i < kRows; ++i) {
