@@ -123,7 +123,8 @@ Strides contiguous_strides(const Shape& shape) noexcept {
   std::int64_t stride = 1;
   for (int i = shape.rank() - 1; i >= 0; --i) {
     strides[static_cast<std::size_t>(i)] = stride;
-    stride *= std::max<std::int64_t>(shape[i], 1);
+    // Beside an extent of 0 the others' product may not fit; nothing is ever that far away.
+    stride = checked_mul(stride, std::max<std::int64_t>(shape[i], 1)).value_or(stride);
   }
   return strides;
 }

@@ -73,22 +73,23 @@ struct ElementwiseChecker {
       std::int64_t extent, source, destination;
     };
     std::array<Dimension, kMaxRank> dimensions{};
-    int count = 0;
+    std::size_t count = 0;
     for (int i = 0; i < destination.shape.rank(); ++i) {
       const auto d = static_cast<std::size_t>(i);
       if (destination.shape[i] == 1) continue;
-      dimensions[static_cast<std::size_t>(count++)] = {destination.shape[i], source.strides[d],
-                                                       destination.strides[d]};
+      const Dimension next{destination.shape[i], source.strides[d], destination.strides[d]};
+      std::size_t slot = count++;
+      for (; slot > 0 && dimensions[slot - 1].destination < next.destination; --slot) {
+        dimensions[slot] = dimensions[slot - 1];
+      }
+      dimensions[slot] = next;
     }
-    std::stable_sort(
-        dimensions.begin(), dimensions.begin() + count,
-        [](const Dimension& x, const Dimension& y) { return x.destination > y.destination; });
     ElementwiseProblem problem;
     problem.op = op;
     problem.source_type = source.dtype;
     problem.destination_type = destination.dtype;
-    for (int i = 0; i < count; ++i) {
-      const Dimension& inner = dimensions[static_cast<std::size_t>(i)];
+    for (std::size_t i = 0; i < count; ++i) {
+      const Dimension& inner = dimensions[i];
       const auto last = static_cast<std::size_t>(std::max(problem.rank - 1, 0));
       const bool merges = problem.rank > 0 &&
                           problem.source_strides[last] == inner.source * inner.extent &&

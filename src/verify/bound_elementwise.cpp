@@ -18,7 +18,8 @@ Strides strides_of(const Shape& shape, const StridedCase& layout) {
   for (int i = shape.rank() - 1; i >= 0; --i) {
     const int d = layout.order[static_cast<std::size_t>(i)];
     strides[static_cast<std::size_t>(d)] = i == 0 && layout.repeats_outermost ? 0 : stride;
-    stride = stride * std::max<std::int64_t>(shape[d], 1) + layout.pad;
+    stride = stride * std::max<std::int64_t>(shape[d], 1);
+    if (i == shape.rank() - 1) stride += layout.pad;
   }
   return strides;
 }

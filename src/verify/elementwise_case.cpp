@@ -14,7 +14,7 @@ constexpr auto kFloats =
     std::to_array<DType>({DType::F32, DType::BF16, DType::F16, DType::F8E4M3, DType::F8E5M2});
 constexpr auto kTypes = std::to_array<DType>({DType::F32, DType::BF16, DType::F16, DType::F8E4M3,
                                               DType::F8E5M2, DType::I8, DType::U8, DType::I32});
-constexpr std::int64_t kMaxElements = 40'000;
+constexpr std::int64_t kMaxElements = 6'000;
 
 Shape pick_shape(Random& random) {
   static constexpr auto kExtents = std::to_array<std::int64_t>(

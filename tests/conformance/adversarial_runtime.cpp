@@ -62,7 +62,7 @@ TEST_P(AdversarialRuntime, TensorShapes) {
     EXPECT_TRUE(refused(make({kMax, 2}, DType::I8), Code::SizeOverflow, "tensor"));
     EXPECT_TRUE(refused(make({kMax}), Code::SizeOverflow, "tensor"));
     EXPECT_TRUE(refused(make({std::int64_t{1} << 55}), Code::OutOfMemory, ""));
-    EXPECT_TRUE(refused(make({std::int64_t{1} << 60}, DType::I8), Code::OutOfMemory, ""));
+    EXPECT_TRUE(refused(make({std::int64_t{1} << 59}, DType::I8), Code::OutOfMemory, ""));
   }
   const std::vector<std::int64_t> seven(7, 1);
   EXPECT_TRUE(refused(runtime_.tensor(Shape::of(seven), DType::F32), Code::InvalidShape, ""));

@@ -8,14 +8,7 @@
 #include <girih/executor.hpp>
 
 #include "support/expect.hpp"
-
-#if defined(__SANITIZE_THREAD__)
-#define GIRIH_TEST_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define GIRIH_TEST_TSAN 1
-#endif
-#endif
+#include "support/sanitizers.hpp"
 
 namespace girih {
 namespace {
@@ -114,7 +107,7 @@ TEST_P(ThreadPoolTest, SeveralThreadsMayShareIt) {
   for (std::thread& caller : callers) caller.join();
 }
 
-#if !defined(GIRIH_TEST_TSAN)
+#if !GIRIH_TEST_TSAN
 TEST_P(ThreadPoolTest, AChildAfterForkComputes) {
   expect_complete(*pool_, 100);
   const pid_t child = fork();
