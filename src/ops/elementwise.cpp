@@ -72,6 +72,14 @@ struct ElementwiseChecker {
     struct Dimension {
       std::int64_t extent, source, destination;
     };
+    ElementwiseProblem problem;
+    problem.op = op;
+    problem.source_type = source.dtype;
+    problem.destination_type = destination.dtype;
+    for (const std::int64_t extent : destination.shape) {
+      if (extent == 0) problem.rank = 1;  // no element, and strides that need not fit
+    }
+    if (problem.rank == 1) return problem;
     std::array<Dimension, kMaxRank> dimensions{};
     std::size_t count = 0;
     for (int i = 0; i < destination.shape.rank(); ++i) {
@@ -84,10 +92,6 @@ struct ElementwiseChecker {
       }
       dimensions[slot] = next;
     }
-    ElementwiseProblem problem;
-    problem.op = op;
-    problem.source_type = source.dtype;
-    problem.destination_type = destination.dtype;
     for (std::size_t i = 0; i < count; ++i) {
       const Dimension& inner = dimensions[i];
       const auto last = static_cast<std::size_t>(std::max(problem.rank - 1, 0));

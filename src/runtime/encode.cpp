@@ -35,9 +35,9 @@ Status encode(Runtime& runtime, const Desc& desc) noexcept {
   if (!entry) return entry.error();
   const auto problem = check(desc, state.check_context());
   if (!problem) return problem.error();
-  if (problem->is_empty()) return {};
   const auto selection = select(*problem, state.selection_context(op_of(*problem)));
   if (!selection) return selection.error();
+  if (problem->is_empty()) return {};
   auto call = make_call(*problem, bind(desc), *selection);
   return state.dispatch(call, tensors_of(desc));
 }

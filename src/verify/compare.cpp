@@ -17,7 +17,11 @@ double error_ratio(double got, double value, double bound, double overflow) noex
   if (std::isnan(value)) return std::isnan(got) ? 0 : kInfinity;
   if (std::isinf(value)) return got == value ? 0 : kInfinity;
   if (std::isnan(got)) return kInfinity;
-  if (std::isinf(got)) return std::copysign(1.0, got) * value + bound >= overflow ? 1 : kInfinity;
+  if (std::isinf(got)) {
+    const double short_of_overflow = overflow - std::copysign(1.0, got) * value;
+    if (short_of_overflow <= 0) return 0;
+    return bound > 0 ? short_of_overflow / bound : kInfinity;
+  }
   const double error = std::fabs(got - value);
   if (error == 0) return 0;
   return bound > 0 ? error / bound : kInfinity;
