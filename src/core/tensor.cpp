@@ -60,7 +60,9 @@ Result<Tensor> Tensor::slice(int dimension, std::int64_t begin, std::int64_t end
   extents[d] = end - begin;
   Geometry geometry = detail::TensorAccess::geometry(*this);
   geometry.shape = Shape::of({extents.data(), static_cast<std::size_t>(rank())});
-  if (geometry.shape[dimension] != 0) geometry.offset += begin * strides_[d];
+  const bool is_empty = std::any_of(geometry.shape.begin(), geometry.shape.end(),
+                                    [](std::int64_t extent) { return extent == 0; });
+  if (!is_empty) geometry.offset += begin * strides_[d];  // else the stride may be anything
   return make_view(*this, geometry);
 }
 
