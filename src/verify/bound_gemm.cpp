@@ -257,9 +257,10 @@ Comparison BoundGemm::judge() const {
   return compare(reference_.value, reference_.bound, c_->observed());
 }
 
-CaseReport run_case(Runtime& runtime, const GemmCase& gemm_case, Mode mode, GemmLauncher launcher) {
+CaseReport run_case(Runtime& runtime, const GemmCase& gemm_case, Mode mode, GemmLauncher launcher,
+                    Refusals refusals) {
   auto bound = BoundGemm::make(runtime, gemm_case, std::move(launcher));
-  if (bound) return run_case(runtime, *bound, mode);
+  if (bound) return run_case(runtime, *bound, mode, refusals);
   CaseReport report;
   report.outcome = CaseReport::Outcome::Failed;
   report.detail = "operands: " + bound.error().message;

@@ -58,6 +58,6 @@ class BoundGemm final : public BoundCase {
 
 /// Binds and runs a case.
 CaseReport run_case(Runtime& runtime, const GemmCase& gemm_case, Mode mode,
-                    GemmLauncher launcher = gemm);
+                    GemmLauncher launcher = gemm, Refusals refusals = Refusals::OfTheCase);
 
 }  // namespace girih::inline v0::verify

@@ -34,6 +34,12 @@ struct CaseReport {
   [[nodiscard]] bool failed() const noexcept { return outcome == Outcome::Failed; }
 };
 
+/// Which refusals count as truthful.
+enum class Refusals : std::uint8_t {
+  OfTheCase,  ///< only what the case says that a backend may lack
+  OfTheRow,   ///< any for want of a kernel: one is forced, and takes only some cases
+};
+
 /// One operation bound to guarded operands, and its oracle: what `run_case` needs to judge it.
 class BoundCase {
  public:
@@ -66,6 +72,7 @@ class BoundCase {
 ///   the plan's workspace under 64 MiB.
 /// `Captured` also asks that recording runs nothing; `Replayed` replays once more with other
 /// contents; both that a replay equals an eager call bit for bit.
-CaseReport run_case(Runtime& runtime, BoundCase& bound, Mode mode);
+CaseReport run_case(Runtime& runtime, BoundCase& bound, Mode mode,
+                    Refusals refusals = Refusals::OfTheCase);
 
 }  // namespace girih::inline v0::verify

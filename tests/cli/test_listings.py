@@ -3,7 +3,7 @@
 import arrays
 from command import INVALID, UNAVAILABLE, UNSUPPORTED, USAGE, CommandTest, main
 
-COMMANDS = [["probe"], ["kernels"], ["plan"], ["plan", "gemm"], ["gemm"]]
+COMMANDS = [["probe"], ["kernels"], ["plan"], ["plan", "gemm"], ["gemm"], ["verify"]]
 EXTENTS = ["--m", "128", "--n", "64", "--k", "256"]
 
 

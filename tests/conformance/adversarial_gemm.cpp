@@ -299,6 +299,11 @@ TEST_P(AdversarialGemm, WhatABackendLacksIsUnsupportedAndSaysSo) {
   ASSERT_FALSE(tf32);
   EXPECT_EQ(tf32.error().kind(), ErrorKind::Unsupported);
   EXPECT_TRUE(refused(tf32, Code::GemmNoKernel, "fast"));
+  // Refused at every extent, so that a program that works on nothing works on something.
+  const Tensor none = must(runtime_.tensor({0, 4}, DType::F32));
+  const GemmDesc empty{.a = none, .b = a, .c = none, .precision = Precision::Tf32};
+  EXPECT_TRUE(refused(gemm(runtime_, empty), Code::GemmNoKernel, "fast"));
+  EXPECT_TRUE(refused(plan(runtime_, empty), Code::GemmNoKernel, "fast"));
   for (const DType dtype : {DType::F8E4M3, DType::F8E5M2}) {
     const Tensor x = must(runtime_.tensor({4, 4}, dtype));
     EXPECT_TRUE(refused(gemm(runtime_, {.a = x, .b = x, .c = c}), Code::GemmNoKernel, ""));

@@ -148,6 +148,18 @@ TEST_P(AdversarialRuntime, Elementwise) {
   EXPECT_EQ(floats_of(runtime_, same), std::vector<float>(12, 0.0F));
 }
 
+TEST_P(AdversarialRuntime, HugeStridesOfEmptyViewsAreNoOverflow) {
+  const Tensor x = must(tensor_.view({5, 0, 7}, {kMax, kMax, kMax}, 0));
+  const Tensor y = must(tensor_.view({5, 0, 7}, {1, kMax, kMax / 2}, 3));
+  EXPECT_TRUE(succeeded(copy(runtime_, {.source = x, .destination = y})));
+  EXPECT_TRUE(succeeded(fill(runtime_, {.destination = x, .value = 1})));
+  EXPECT_TRUE(succeeded(plan(runtime_, CopyDesc{.source = x, .destination = y})));
+  EXPECT_TRUE(succeeded(runtime_.upload(x, nullptr, 0)));
+  EXPECT_TRUE(succeeded(runtime_.download(x, nullptr, 0)));
+  EXPECT_TRUE(x.is_contiguous());
+  EXPECT_EQ(must(x.slice(0, 4, 5)).size(), 0);
+}
+
 TEST_P(AdversarialRuntime, EventsThatWereNeverSubmitted) {
   const Event known = must(runtime_.submit());
   EXPECT_TRUE(must(runtime_.completed(known)) || succeeded(runtime_.wait(known)));
