@@ -33,4 +33,5 @@ install_packages() {
 build_packages=(g++ cmake ninja-build ccache libexpected-dev libfmt-dev libhwy-dev
                 nlohmann-json3-dev libcli11-dev)
 # What the tests and the checks need besides.
-test_packages=(libgtest-dev python3 clang-format-14 clang-tidy-14 binutils)
+test_packages=(libgtest-dev python3 clang-format-14 clang-tidy-14 binutils libblas3 libblas-test
+               python3-numpy)
