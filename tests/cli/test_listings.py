@@ -3,7 +3,7 @@
 import arrays
 from command import INVALID, UNAVAILABLE, UNSUPPORTED, USAGE, CommandTest, main
 
-COMMANDS = [["probe"], ["kernels"], ["plan"], ["plan", "gemm"], ["gemm"], ["verify"]]
+COMMANDS = [["probe"], ["kernels"], ["plan"], ["plan", "gemm"], ["gemm"], ["verify"], ["bench"], ["bench", "gemm"]]
 EXTENTS = ["--m", "128", "--n", "64", "--k", "256"]
 
 
