@@ -128,22 +128,22 @@ void multiply(const Product& product, const Machine& machine) noexcept;
 void multiply_halves(const Product& whole, const Machine& machine) noexcept {
   Product first = whole;
   Product second = whole;
-  if (whole.m > 1 && whole.m >= whole.n) {
-    first.m = whole.m / 2;
-    second.m = whole.m - first.m;
-    second.a += first.m * (whole.transposes_a ? whole.lda : 1);
-    second.c += first.m;
-  } else if (whole.n > 1) {
-    first.n = whole.n / 2;
-    second.n = whole.n - first.n;
-    second.b += first.n * (whole.transposes_b ? 1 : whole.ldb);
-    second.c += first.n * whole.ldc;
-  } else {
+  if (whole.k > std::max(whole.m, whole.n)) {
     first.k = whole.k / 2;
     second.k = whole.k - first.k;
     second.a += first.k * (whole.transposes_a ? 1 : whole.lda);
     second.b += first.k * (whole.transposes_b ? whole.ldb : 1);
     second.beta = 1;
+  } else if (whole.m > whole.n) {
+    first.m = whole.m / 2;
+    second.m = whole.m - first.m;
+    second.a += first.m * (whole.transposes_a ? whole.lda : 1);
+    second.c += first.m;
+  } else {
+    first.n = whole.n / 2;
+    second.n = whole.n - first.n;
+    second.b += first.n * (whole.transposes_b ? 1 : whole.ldb);
+    second.c += first.n * whole.ldc;
   }
   multiply(first, machine);
   multiply(second, machine);
