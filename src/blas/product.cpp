@@ -18,7 +18,7 @@ namespace girih::inline v0::blas {
 namespace {
 
 /// Workspaces up to this size lie on the stack: with a depth of 64, products up to about 16 by 16.
-constexpr std::int64_t kStackBytes = 16 * 1024;
+constexpr std::int64_t kStackBytes = std::int64_t{16} << 10;
 
 [[noreturn]] void give_up(const Error& error) noexcept {
   std::fprintf(stderr, "girih_blas: %s\n", error.message.c_str());
@@ -120,6 +120,7 @@ void launch_on_stack(GemmCall& call, Executor& executor) noexcept {
   alignas(64) std::byte workspace[kStackBytes];
   call.scratch = workspace;
   launch(call, executor);
+  call.scratch = nullptr;
 }
 
 void multiply(const Product& product, const Machine& machine) noexcept;

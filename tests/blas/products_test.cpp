@@ -18,20 +18,27 @@ constexpr Extents kExtents[] = {{1, 1, 1},   {3, 5, 2},     {16, 1, 33},   {1, 1
                                 {15, 31, 7}, {33, 65, 129}, {0, 4, 4},     {4, 0, 4},
                                 {4, 4, 0},   {130, 70, 3},  {257, 19, 40}, {64, 300, 257}};
 
+/// Every interface on one product.
+void expect_exact(const Extents& e, char transa, char transb, float alpha, float beta,
+                  std::uint32_t seed) {
+  ExactProduct product(transa, transb, e.m, e.n, e.k, alpha, beta, seed % 3, seed);
+  for (const Interface interface : kInterfaces) {
+    ASSERT_EQ(product.run(interface), product.want)
+        << transa << transb << ' ' << e.m << 'x' << e.n << 'x' << e.k << " alpha " << alpha
+        << " beta " << beta << " interface " << static_cast<int>(interface);
+  }
+}
+
 TEST(BlasProducts, EveryInterfaceTransposeAndScalarIsExact) {
   std::uint32_t seed = 1;
   for (const Extents& e : kExtents) {
+    const bool is_long = e.m * e.n * e.k > 100000;
     for (const char transa : {'N', 't', 'C'}) {
       for (const char transb : {'n', 'T', 'c'}) {
         for (const float alpha : {1.0F, 0.0F, -2.0F}) {
           for (const float beta : {0.0F, 1.0F, 3.0F}) {
-            ExactProduct product(transa, transb, e.m, e.n, e.k, alpha, beta, seed % 3, seed);
-            ++seed;
-            for (const Interface interface : kInterfaces) {
-              ASSERT_EQ(product.run(interface), product.want)
-                  << transa << transb << ' ' << e.m << 'x' << e.n << 'x' << e.k << " alpha "
-                  << alpha << " beta " << beta << " interface " << static_cast<int>(interface);
-            }
+            if (is_long && alpha != -2) continue;
+            ASSERT_NO_FATAL_FAILURE(expect_exact(e, transa, transb, alpha, beta, ++seed));
           }
         }
       }
