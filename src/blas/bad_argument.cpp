@@ -4,6 +4,7 @@
 #include <cstdio>
 
 // Weak: the library loads where they are missing.
+// NOLINTBEGIN(readability-identifier-naming)
 extern "C" {
 [[gnu::weak]] void xerbla_(const char* routine, const std::int32_t* position, std::size_t length);
 [[gnu::weak]] void xerbla_64_(const char* routine, const std::int64_t* position,
@@ -12,6 +13,7 @@ extern "C" {
 [[gnu::weak]] void cblas_xerbla64_(std::int64_t position, const char* routine, const char* form,
                                    ...);
 }
+// NOLINTEND(readability-identifier-naming)
 
 namespace girih::inline v0::blas {
 namespace {

@@ -18,7 +18,7 @@ namespace girih::inline v0::blas {
 namespace {
 
 /// Workspaces up to this size lie on the stack: with a depth of 64, products up to about 16 by 16.
-constexpr std::int64_t kStackBytes = 16 * 1024;
+constexpr std::int64_t kStackBytes = std::int64_t{16} << 10;
 
 [[noreturn]] void give_up(const Error& error) noexcept {
   std::fprintf(stderr, "girih_blas: %s\n", error.message.c_str());
@@ -120,6 +120,7 @@ void launch_on_stack(GemmCall& call, Executor& executor) noexcept {
   alignas(64) std::byte workspace[kStackBytes];
   call.scratch = workspace;
   launch(call, executor);
+  call.scratch = nullptr;
 }
 
 void multiply(const Product& product, const Machine& machine) noexcept;
@@ -128,22 +129,22 @@ void multiply(const Product& product, const Machine& machine) noexcept;
 void multiply_halves(const Product& whole, const Machine& machine) noexcept {
   Product first = whole;
   Product second = whole;
-  if (whole.m > 1 && whole.m >= whole.n) {
-    first.m = whole.m / 2;
-    second.m = whole.m - first.m;
-    second.a += first.m * (whole.transposes_a ? whole.lda : 1);
-    second.c += first.m;
-  } else if (whole.n > 1) {
-    first.n = whole.n / 2;
-    second.n = whole.n - first.n;
-    second.b += first.n * (whole.transposes_b ? 1 : whole.ldb);
-    second.c += first.n * whole.ldc;
-  } else {
+  if (whole.k > std::max(whole.m, whole.n)) {
     first.k = whole.k / 2;
     second.k = whole.k - first.k;
     second.a += first.k * (whole.transposes_a ? 1 : whole.lda);
     second.b += first.k * (whole.transposes_b ? whole.ldb : 1);
     second.beta = 1;
+  } else if (whole.m > whole.n) {
+    first.m = whole.m / 2;
+    second.m = whole.m - first.m;
+    second.a += first.m * (whole.transposes_a ? whole.lda : 1);
+    second.c += first.m;
+  } else {
+    first.n = whole.n / 2;
+    second.n = whole.n - first.n;
+    second.b += first.n * (whole.transposes_b ? 1 : whole.ldb);
+    second.c += first.n * whole.ldc;
   }
   multiply(first, machine);
   multiply(second, machine);

@@ -97,7 +97,9 @@ void c_sgemm(int layout, int a_value, int b_value, Product product) noexcept {
   }
   const std::optional<bool> transposes_b = transposes(b_value);
   if (!transposes_b) {
-    return report_bad_cblas_argument(Int{3}, "Illegal TransB setting, %d\n", b_value);
+    // The reference's positions: row-major, B's is the first of the swapped call.
+    return report_bad_cblas_argument(Int{is_row_major ? 2 : 3}, "Illegal TransB setting, %d\n",
+                                     b_value);
   }
   product.transposes_a = *transposes_a;
   product.transposes_b = *transposes_b;

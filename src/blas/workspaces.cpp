@@ -11,7 +11,7 @@ constexpr std::align_val_t kAlignment{64};
 /// Before each workspace, in its own cache line: how long it is.
 constexpr std::int64_t kHeaderBytes = 64;
 /// Blocks come in multiples of this, so that shapes of similar size share them.
-constexpr std::int64_t kGranule = 64 * 1024;
+constexpr std::int64_t kGranule = std::int64_t{64} << 10;
 
 std::int64_t& size_of(std::byte* workspace) noexcept {
   return *reinterpret_cast<std::int64_t*>(workspace - kHeaderBytes);
