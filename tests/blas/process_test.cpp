@@ -1,4 +1,7 @@
 #include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <iterator>
 #include <new>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -13,6 +16,10 @@
 
 namespace girih_blas_test {
 namespace {
+
+/// Before the first call, which reads it.
+constexpr int kThreads = 3;
+const bool threads_are_set = setenv("GIRIH_THREADS", "3", 1) == 0;
 
 /// Large enough to be spread over threads.
 constexpr std::int64_t kLarge = 260;
@@ -35,6 +42,10 @@ int failures_of_threads(int threads, int rounds) {
   }
   for (std::thread& caller : callers) caller.join();
   return failures.load();
+}
+
+std::int64_t threads_of_this_process() {
+  return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
 }
 
 TEST(BlasProcess, ManyThreadsMultiplyAtOnceFromTheFirstCallOn) {
@@ -64,6 +75,18 @@ bool multiplies() {
 
 bool multiplies_on_threads() {
   return failures_of_threads(4, 10) == 0;
+}
+
+/// None before a product that is worth them.
+bool starts_threads() {
+  ExactProduct small('N', 'N', 8, 8, 8, 1, 0, 0, 1);
+  return small.run(Interface::Fortran) == small.want && threads_of_this_process() == 1 &&
+         multiplies() && threads_of_this_process() == kThreads;
+}
+
+TEST(BlasProcess, EveryProcessStartsThreadsAtItsFirstLargeProduct) {
+  ASSERT_TRUE(threads_are_set);
+  EXPECT_TRUE(holds_in_child([] { return starts_threads() && holds_in_child(starts_threads); }));
 }
 
 TEST(BlasProcess, AChildForkedBeforeTheFirstCallMultiplies) {
