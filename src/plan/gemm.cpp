@@ -12,7 +12,8 @@ Demand demand_of(const GemmProblem& problem) noexcept {
           .operand = problem.a.dtype,
           .output = problem.c.dtype,
           .precision = problem.precision,
-          .path = problem.path};
+          .path = problem.path,
+          .reproducibility = problem.reproducibility};
 }
 
 std::vector<std::string> notes_on(const GemmProblem& problem, const GemmSelection& choice) {
