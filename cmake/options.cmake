@@ -1,6 +1,11 @@
 # Developer targets (tests, CLI, benchmarks) default to on only when girih is the top-level project.
+set(GIRIH_BLAS_DEFAULT OFF)
+if(PROJECT_IS_TOP_LEVEL AND CMAKE_SYSTEM_NAME STREQUAL "Linux")
+  set(GIRIH_BLAS_DEFAULT ON)
+endif()
 option(BUILD_SHARED_LIBS "Build libgirih as a shared library" OFF)
 option(GIRIH_BUILD_CLI "Build the girih command" ${PROJECT_IS_TOP_LEVEL})
+option(GIRIH_BUILD_BLAS "Build the drop-in BLAS, libgirih_blas.so (ELF systems only)" ${GIRIH_BLAS_DEFAULT})
 option(GIRIH_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(GIRIH_BUILD_BENCHMARKS "Build the benchmarks" ${PROJECT_IS_TOP_LEVEL})
 option(GIRIH_BUILD_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})

@@ -20,6 +20,7 @@ LAYERS = {
     "accel": ["core", "plan"],
     "runtime": ["core", "ops", "plan", "backends"],
     "capi": ["core", "ops", "runtime", "reference"],
+    "blas": ["core", "ops", "plan", "backends", "runtime"],
     "measure": ["core", "runtime"],
     "verify": ["core", "ops", "plan", "backends", "reference", "runtime"],
 }

@@ -51,7 +51,8 @@ mkdir -p "$work"
 if [[ ${1:-} != --slice ]] && fetch_model; then
   x=$work/x.npy
   weights=$work/model.safetensors
-  echo "girih: all-MiniLM-L6-v2, layer 0, on the embeddings of 512 tokens (attention is left out)"
+  echo "girih: all-MiniLM-L6-v2, layer 0, on the embeddings of 512 tokens (attention is left out," \
+       "GELU in its tanh form)"
 else
   x=examples/data/minilm_slice.safetensors:x
   weights=examples/data/minilm_slice.safetensors

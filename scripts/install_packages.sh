@@ -1,13 +1,13 @@
 # Sourced by the other scripts: install_packages NAME... makes sure that Debian packages are there.
-# Does nothing where they all are; elsewhere than on Debian and its kin it says what is needed.
+# Does nothing where they all are. Elsewhere than on Debian and its kin it says what is needed and
+# goes on: configuring names what is missing.
 
 install_packages() {
   local missing=() package
   if ! command -v dpkg-query >/dev/null; then
-    echo "girih: this is no Debian system; please install what these Debian packages hold:" >&2
+    echo "girih: this is no Debian system; if the next steps fail, install what these hold:" >&2
     echo "  $*" >&2
-    echo "then run cmake and ninja as README.md shows." >&2
-    return 1
+    return 0
   fi
   for package in "$@"; do
     if [[ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" != installed ]]; then
@@ -33,4 +33,5 @@ install_packages() {
 build_packages=(g++ cmake ninja-build ccache libexpected-dev libfmt-dev libhwy-dev
                 nlohmann-json3-dev libcli11-dev)
 # What the tests and the checks need besides.
-test_packages=(libgtest-dev python3 clang-format-14 clang-tidy-14 binutils)
+test_packages=(libgtest-dev python3 clang-format-14 clang-tidy-14 binutils libblas3 libblas-test
+               python3-numpy)

@@ -104,7 +104,9 @@ double group_quota() {
     const std::size_t second = line.find(':', first == std::string::npos ? first : first + 1);
     if (second == std::string::npos || second + 1 >= line.size() || line[second + 1] != '/')
       continue;
-    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+    std::string controllers = line.substr(first, second - first);  // ":cpu,cpuacct"
+    controllers.front() = ',';
+    controllers += ',';
     const std::string path = line.substr(second + 1);
     if (controllers == ",,") {
       least = std::min(least, quota_of_path("/sys/fs/cgroup", path, unified_quota));

@@ -17,14 +17,16 @@ Result<Tensor> make_view(const Tensor& base, const Geometry& geometry) noexcept 
   return detail::TensorAccess::make(storage, geometry);
 }
 
+bool has_no_elements(const Shape& shape) noexcept {
+  return std::any_of(shape.begin(), shape.end(), [](std::int64_t extent) { return extent == 0; });
+}
+
 }  // namespace
 
 std::int64_t Tensor::size() const noexcept {
+  if (has_no_elements(shape_)) return 0;  // first: the other extents' product may not fit
   std::int64_t size = 1;
-  for (const std::int64_t extent : shape_) {
-    if (extent == 0) return 0;
-    size *= extent;
-  }
+  for (const std::int64_t extent : shape_) size *= extent;
   return size;
 }
 
@@ -60,9 +62,8 @@ Result<Tensor> Tensor::slice(int dimension, std::int64_t begin, std::int64_t end
   extents[d] = end - begin;
   Geometry geometry = detail::TensorAccess::geometry(*this);
   geometry.shape = Shape::of({extents.data(), static_cast<std::size_t>(rank())});
-  const bool is_empty = std::any_of(geometry.shape.begin(), geometry.shape.end(),
-                                    [](std::int64_t extent) { return extent == 0; });
-  if (!is_empty) geometry.offset += begin * strides_[d];  // else the stride may be anything
+  // The stride of a view without elements may be anything.
+  if (!has_no_elements(geometry.shape)) geometry.offset += begin * strides_[d];
   return make_view(*this, geometry);
 }
 

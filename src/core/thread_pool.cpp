@@ -181,7 +181,6 @@ ThreadPool::~ThreadPool() {
 }
 
 Status ThreadPool::start() noexcept {
-  watch_forks();
   Team* const team = team_of_this_process();
   if (team == nullptr || team->size() + 1 < static_cast<std::size_t>(threads_)) {
     return error(Code::OutOfMemory, "the system refused to start {} threads", threads_ - 1);
@@ -193,6 +192,7 @@ ThreadPool::Team* ThreadPool::team_of_this_process() noexcept {
   const std::uint64_t generation = fork_generation.load(std::memory_order_relaxed);
   Team* team = team_.load(std::memory_order_acquire);
   if (team != nullptr && team->generation() == generation) return team;
+  watch_forks();
   Team* const fresh = new (std::nothrow) Team(generation);
   if (fresh == nullptr) return nullptr;
   // Published before its threads start, so that of two callers only one starts threads.

@@ -19,7 +19,7 @@ class ThreadPool final : public Executor {
   explicit ThreadPool(int threads) noexcept : threads_(threads) {}
   ~ThreadPool() override;
 
-  /// Starts the threads; OutOfMemory if the system gives none.
+  /// Starts the threads, which else the first loop does; OutOfMemory if the system gives none.
   Status start() noexcept;
   [[nodiscard]] int concurrency() const noexcept override { return threads_; }
   void parallel_for(std::int64_t count, Body body, void* context) noexcept override;

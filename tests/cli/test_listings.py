@@ -3,7 +3,7 @@
 import arrays
 from command import INVALID, UNAVAILABLE, UNSUPPORTED, USAGE, CommandTest, main
 
-COMMANDS = [["probe"], ["kernels"], ["plan"], ["plan", "gemm"], ["gemm"], ["verify"]]
+COMMANDS = [["probe"], ["kernels"], ["plan"], ["plan", "gemm"], ["gemm"], ["verify"], ["bench"], ["bench", "gemm"]]
 EXTENTS = ["--m", "128", "--n", "64", "--k", "256"]
 
 
@@ -16,7 +16,8 @@ class Help(CommandTest):
                 self.assertRegex(text, r"Examples?:\n  girih " + " ".join(command))
 
     def test_commands_document_their_json(self):
-        for command, make in [(["probe"], []), (["kernels"], []), (["plan", "gemm"], EXTENTS)]:
+        for command, make in [(["probe"], []), (["kernels"], []), (["plan", "gemm"], EXTENTS),
+                              (["verify"], ["--op", "gemm", "--cases", "2"])]:
             report = self.succeed_json(*command, *make)
             text = self.succeed(*command, "--help")
             for field in report:

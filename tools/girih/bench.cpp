@@ -165,6 +165,7 @@ Result<int> run(BenchArguments& arguments) {
 void add_bench(CLI::App& app, Action& action) {
   CLI::App* const bench = app.add_subcommand("bench", "Time girih against other libraries");
   bench->require_subcommand(1);
+  bench->footer("Example:\n  girih bench gemm --ladder square --against openblas");
   CLI::App* const gemm = bench->add_subcommand("gemm", "Time products");
   auto arguments = std::make_shared<BenchArguments>();
   arguments->ladder = "square";
