@@ -56,6 +56,7 @@ Result<Plan> explain(const ElementwiseProblem& problem, const SelectionContext& 
   const Result<ElementwiseSelection> choice = select(problem, context);
   if (!choice) return choice.error();
   Plan plan;
+  plan.predicted_seconds = choice->predicted_seconds;
   describe_choice(
       demand_of(problem), context, *choice->kernel,
       [&](const KernelInfo& kernel) {
@@ -64,7 +65,6 @@ Result<Plan> explain(const ElementwiseProblem& problem, const SelectionContext& 
       plan);
   plan.threads = choice->threads;
   plan.bytes = problem.bytes();
-  plan.predicted_seconds = choice->predicted_seconds;
   return plan;
 } catch (...) {
   return error(Code::OutOfMemory, "no memory to explain a plan");

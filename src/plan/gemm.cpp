@@ -101,6 +101,7 @@ Result<Plan> explain(const GemmProblem& problem, const SelectionContext& context
   const Result<GemmSelection> choice = select(problem, context);
   if (!choice) return choice.error();
   Plan plan;
+  plan.predicted_seconds = choice->predicted_seconds;
   describe_choice(
       demand_of(problem), context, *choice->kernel,
       [&](const KernelInfo& kernel) {
@@ -114,7 +115,6 @@ Result<Plan> explain(const GemmProblem& problem, const SelectionContext& context
   plan.workspace_bytes = static_cast<std::uint64_t>(choice->workspace_bytes);
   plan.flops = problem.flops();
   plan.bytes = problem.bytes();
-  plan.predicted_seconds = choice->predicted_seconds;
   plan.notes = notes_on(problem, *choice);
   return plan;
 } catch (...) {

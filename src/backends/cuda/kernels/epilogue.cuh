@@ -158,7 +158,7 @@ struct ColumnQuad {
       : n(column), b(batch), count(min(left, 4)) {
     const float alpha = resolve(e.alpha);
 #pragma unroll
-    for (int i = 0; i < 4; ++i) scale[i] = alpha, bias[i] = -0.0f;  // x + -0 is x, also for x = -0
+    for (int i = 0; i < 4; ++i) scale[i] = alpha, bias[i] = 0.0f;
     if (e.col_scale.data != nullptr) {
       const float* from =
           static_cast<const float*>(e.col_scale.data) + b * e.col_scale.batch_stride;

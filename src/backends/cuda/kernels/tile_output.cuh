@@ -94,7 +94,7 @@ struct WarpOutput {
     const std::uint32_t mine = bias + 8 * (ptx::lane() & 3);
 #pragma unroll
     for (int block = 0; block < kCols / 8; ++block) {
-      const float2 b = biased ? ptx::load_shared_pair(mine + block * 32) : float2{-0.0f, -0.0f};
+      const float2 b = biased ? ptx::load_shared_pair(mine + block * 32) : float2{0.0f, 0.0f};
 #pragma unroll
       for (int slab = 0; slab < kSlabs; ++slab) {
 #pragma unroll
