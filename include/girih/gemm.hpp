@@ -9,7 +9,8 @@
 
 namespace girih::inline v0 {
 
-/// Element-wise function at the end of a product. x is the f32 value before it.
+/// Element-wise function at the end of a product. x is the f32 value before it. At -infinity GELU
+/// and SiLU give their limit, 0; NaN stays NaN.
 enum class Activation : std::uint8_t {
   None,
   Relu,      ///< x < 0 ? 0 : x (NaN stays NaN)

@@ -169,6 +169,18 @@ struct GemmChecker {
     return {};
   }
 
+  Status check_options() noexcept {
+    GIRIH_TRY(check_enumerator(spec.activation, Activation::Silu, "activation"));
+    GIRIH_TRY(check_enumerator(spec.precision, Precision::Tf32, "precision"));
+    GIRIH_TRY(check_enumerator(spec.path, Path::Portable, "path"));
+    GIRIH_TRY(
+        check_enumerator(spec.reproducibility, Reproducibility::RowInvariant, "reproducibility"));
+    problem.activation = spec.activation;
+    problem.path = spec.path;
+    problem.reproducibility = spec.reproducibility;
+    return {};
+  }
+
   Status check_scalars() noexcept {
     const auto check_finite = [](const ScalarTerm& scalar, const char* what) -> Status {
       if (scalar.on_device || std::isfinite(scalar.value)) return {};
@@ -280,14 +292,12 @@ struct GemmChecker {
     GIRIH_TRY(check_ranks());
     GIRIH_TRY(check_extents());
     GIRIH_TRY(check_types());
+    GIRIH_TRY(check_options());
     GIRIH_TRY(check_scalars());
     GIRIH_TRY(check_bias());
     GIRIH_TRY(check_residual());
     GIRIH_TRY(check_scales());
     GIRIH_TRY(check_integer_epilogue());
-    problem.activation = spec.activation;
-    problem.path = spec.path;
-    problem.reproducibility = spec.reproducibility;
     return problem;
   }
 };

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "core/error.hpp"
 #include "core/storage.hpp"
 
 namespace girih::inline v0 {

@@ -6,6 +6,8 @@
 #include <girih/runtime.hpp>
 #include <girih/tensor.hpp>
 
+#include "core/error.hpp"
+
 namespace girih::inline v0 {
 
 enum class Op : std::uint8_t {
@@ -27,6 +29,12 @@ Status check_tensor(const Tensor& tensor, const CheckContext& context,
 /// True if the two tensors share memory and may share elements of it.
 bool may_overlap(const Tensor& a, const Tensor& b) noexcept;
 bool same_view(const Tensor& a, const Tensor& b) noexcept;
+/// Refuses a value that an enumeration does not have: it may come from a cast or a C caller.
+template <class Enum>
+Status check_enumerator(Enum value, Enum last, std::string_view what) noexcept {
+  if (static_cast<std::uint32_t>(value) <= static_cast<std::uint32_t>(last)) return {};
+  return error(Code::InvalidOption, "{} has no value {}", what, static_cast<std::uint32_t>(value));
+}
 /// "[4096, 768]", for messages.
 std::string describe(const Shape& shape);
 

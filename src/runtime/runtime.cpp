@@ -17,6 +17,8 @@ namespace {
 /// A row-major tensor of `shape`, contents undefined.
 Result<Tensor> allocate_tensor(RuntimeState& state, const Shape& shape, DType dtype,
                                Memory memory) noexcept {
+  GIRIH_TRY(check_enumerator(dtype, DType::I4, "dtype"));
+  GIRIH_TRY(check_enumerator(memory, Memory::Bump, "memory"));
   const Result<std::int64_t> size = checked_size(shape, "tensor");
   if (!size) return size.error();
   const Result<std::int64_t> bytes = checked_bytes(*size, dtype, "tensor");
@@ -80,7 +82,7 @@ Result<Tensor> Runtime::tensor(const Shape& shape, DType dtype, Memory memory) n
   Result<Tensor> tensor = allocate_tensor(*state_, shape, dtype, memory);
   if (!tensor) return tensor;
   const auto& storage = TensorAccess::storage(*tensor);
-  GIRIH_TRY(state_->device().zero(storage->data, storage->bytes));
+  GIRIH_TRY(state_->zero(storage->data, storage->bytes));
   return tensor;
 }
 
@@ -92,12 +94,12 @@ Status Runtime::upload(const Tensor& destination, const void* source, std::size_
   if (!size) return size.error();
   if (*size == 0) return {};
   if (destination.is_contiguous()) {
-    return state_->device().write(TensorAccess::address(destination), source, *size);
+    return state_->write(TensorAccess::address(destination), source, *size);
   }
   const Result<Tensor> packed =
       allocate_tensor(*state_, destination.shape(), destination.dtype(), Memory::Cold);
   if (!packed) return packed.error();
-  GIRIH_TRY(state_->device().write(TensorAccess::address(*packed), source, *size));
+  GIRIH_TRY(state_->write(TensorAccess::address(*packed), source, *size));
   return copy_now(*state_, *packed, destination);
 }
 
@@ -115,7 +117,7 @@ Status Runtime::download(const Tensor& source, void* destination, std::size_t by
     packed = *std::move(fresh);
     GIRIH_TRY(copy_now(*state_, source, packed));
   }
-  return state_->device().read(destination, TensorAccess::address(packed), *size);
+  return state_->read(destination, TensorAccess::address(packed), *size);
 }
 
 Result<Event> Runtime::submit() noexcept {

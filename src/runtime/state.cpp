@@ -28,6 +28,8 @@ Result<const KernelInfo*> find_forced(std::span<const KernelInfo> kernels,
 
 Result<std::shared_ptr<RuntimeState>> RuntimeState::open(const RuntimeOptions& options) noexcept
     try {
+  GIRIH_TRY(
+      check_enumerator(options.reproducibility, Reproducibility::RowInvariant, "reproducibility"));
   const Result<Environment> environment = read_environment();
   if (!environment) return environment.error();
   Result<std::shared_ptr<Device>> device = open_device(options, *environment);
@@ -85,6 +87,19 @@ Status RuntimeState::finish_dispatch(const Call& call,
 
 Status RuntimeState::launch(const Call& call) noexcept {
   return note(device_->launch(call));
+}
+
+Status RuntimeState::zero(std::byte* data, std::int64_t bytes) noexcept {
+  return note(device_->zero(data, bytes));
+}
+
+Status RuntimeState::write(std::byte* destination, const void* source,
+                           std::int64_t bytes) noexcept {
+  return note(device_->write(destination, source, bytes));
+}
+
+Status RuntimeState::read(void* destination, const std::byte* source, std::int64_t bytes) noexcept {
+  return note(device_->read(destination, source, bytes));
 }
 
 Status RuntimeState::record(const Call& call, std::span<const Tensor* const> tensors) noexcept try {

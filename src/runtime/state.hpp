@@ -50,6 +50,9 @@ class RuntimeState {
   Status dispatch(ElementwiseCall& call, std::span<const Tensor* const> tensors) noexcept;
   /// Queues a call of the runtime's own, uncounted and never recorded.
   Status launch(const Call& call) noexcept;
+  Status zero(std::byte* data, std::int64_t bytes) noexcept;
+  Status write(std::byte* destination, const void* source, std::int64_t bytes) noexcept;
+  Status read(void* destination, const std::byte* source, std::int64_t bytes) noexcept;
   /// Queues a captured sequence.
   Status replay(Executable& executable, std::size_t operations) noexcept;
 

@@ -44,10 +44,6 @@ int failures_of_threads(int threads, int rounds) {
   return failures.load();
 }
 
-std::int64_t threads_of_this_process() {
-  return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
-}
-
 TEST(BlasProcess, ManyThreadsMultiplyAtOnceFromTheFirstCallOn) {
   EXPECT_EQ(failures_of_threads(8, 100), 0);
 }
@@ -75,6 +71,10 @@ bool multiplies() {
 
 bool multiplies_on_threads() {
   return failures_of_threads(4, 10) == 0;
+}
+
+std::int64_t threads_of_this_process() {
+  return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
 }
 
 /// None before a product that is worth them.

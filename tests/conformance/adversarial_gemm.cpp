@@ -132,6 +132,14 @@ const Hostile kShapes[] = {
 };
 
 const Hostile kTypesAndTerms[] = {
+    {"an activation that does not exist", Code::InvalidOption, "activation has no value 77",
+     [](GemmDesc& desc, Parts&) { desc.epilogue.activation = static_cast<Activation>(77); }},
+    {"a precision that does not exist", Code::InvalidOption, "precision has no value 9",
+     [](GemmDesc& desc, Parts&) { desc.precision = static_cast<Precision>(9); }},
+    {"a path that does not exist", Code::InvalidOption, "path has no value 3",
+     [](GemmDesc& desc, Parts&) { desc.path = static_cast<Path>(3); }},
+    {"a reproducibility that does not exist", Code::InvalidOption, "reproducibility",
+     [](GemmDesc& desc, Parts&) { desc.reproducibility = static_cast<Reproducibility>(255); }},
     {"MixedOperands", Code::GemmTypeMismatch, "B",
      [](GemmDesc& d, Parts& p) {
        d.b = p.make({3, 5}, DType::BF16);

@@ -51,6 +51,9 @@ TEST_P(AdversarialRuntime, Open) {
 }
 
 TEST_P(AdversarialRuntime, TensorShapes) {
+  EXPECT_TRUE(refused(runtime_.tensor({2}, static_cast<DType>(99)), Code::InvalidOption, "dtype"));
+  EXPECT_TRUE(refused(runtime_.tensor({2}, DType::F32, static_cast<Memory>(7)), Code::InvalidOption,
+                      "memory"));
   for (const Memory memory : {Memory::Cold, Memory::Hot, Memory::Bump}) {
     const auto make = [&](const Shape& shape, DType dtype = DType::F32) {
       return runtime_.tensor(shape, dtype, memory);
