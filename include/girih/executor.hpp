@@ -26,6 +26,9 @@ class GIRIH_API Executor {
   virtual void parallel_for(std::int64_t count, Body body, void* context) = 0;
 };
 
+/// The most threads that a pool can have.
+inline constexpr int kMaxThreads = 1024;
+
 /// The default: `threads` threads, the caller included, that spin for some microseconds between
 /// loops and then sleep. A child of fork() gets threads of its own at its first loop.
 /// `threads` = 0 takes the usable cores: affinity mask, capped by the control group's quota.

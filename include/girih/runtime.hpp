@@ -80,6 +80,8 @@ class GraphState;
 /// Threads: any thread, one at a time; a call that meets another one inside the runtime returns
 /// `RuntimeBusy` and changes nothing. Different runtimes share no mutable state.
 ///
+/// A runtime that was moved from refuses every call (MovedFrom), and so does such a graph.
+///
 /// After a device failure the runtime is poisoned: every later call returns `RuntimePoisoned` with
 /// the first failure's message.
 class GIRIH_API Runtime {

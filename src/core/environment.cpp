@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include <girih/executor.hpp>
+
 #include "core/error.hpp"
 
 namespace girih::inline v0 {
@@ -24,8 +26,8 @@ Result<Environment> read_environment() noexcept try {
     int threads = 0;
     const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), threads);
     if (failure != std::errc{} || end != text.data() + text.size() || threads < 1 ||
-        threads > 1024) {
-      return error(Code::InvalidOption, "GIRIH_THREADS is '{}', must be 1..1024", text);
+        threads > kMaxThreads) {
+      return error(Code::InvalidOption, "GIRIH_THREADS is '{}', must be 1..{}", text, kMaxThreads);
     }
     environment.threads = threads;
   }

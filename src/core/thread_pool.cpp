@@ -222,9 +222,6 @@ class SequentialExecutor final : public Executor {
   }
 };
 
-/// More threads than this are a mistake of the caller's, and so is a negative number.
-constexpr int kMaxThreads = 4096;
-
 }  // namespace
 
 Result<std::shared_ptr<Executor>> make_thread_pool(int threads) noexcept {

@@ -112,6 +112,14 @@ struct GemmChecker {
     return {};
   }
 
+  Status check_sizes() const noexcept {
+    for (const auto& [matrix, what] : {std::pair{&spec.a, "A"}, {&spec.b, "B"}, {&spec.c, "C"}}) {
+      const Result<std::int64_t> size = checked_size(matrix->shape, what);
+      if (!size) return size.error();
+    }
+    return {};
+  }
+
   Status check_extents() noexcept {
     problem.m = rows(spec.a);
     problem.k = columns(spec.a);
@@ -290,6 +298,7 @@ struct GemmChecker {
 
   Result<GemmProblem> run() noexcept {
     GIRIH_TRY(check_ranks());
+    GIRIH_TRY(check_sizes());
     GIRIH_TRY(check_extents());
     GIRIH_TRY(check_types());
     GIRIH_TRY(check_options());

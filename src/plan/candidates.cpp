@@ -15,6 +15,11 @@ Obstacle obstacle(const Demand& demand, const KernelInfo& kernel, const Selectio
     return Obstacle::Precision;
   }
   if (demand.path != Path::Auto && demand.path != kernel.path) return Obstacle::Path;
+  // Rows are invariant only if it is known how a kernel adds up.
+  if (demand.reproducibility == Reproducibility::RowInvariant && demand.op == Op::Gemm &&
+      kernel.reduction == Reduction::None) {
+    return Obstacle::Reproducibility;
+  }
   if (!context.device->features.missing(kernel.needs).empty()) return Obstacle::Features;
   if (!context.forced_kernel.empty() && context.forced_kernel != kernel.name) {
     return Obstacle::NotForced;
@@ -37,6 +42,8 @@ std::string describe(Obstacle obstacle, const Demand& demand, const KernelInfo& 
                          name(Precision::Fast), name(Precision::Exact));
     case Obstacle::Path:
       return fmt::format("{} row; path {} asked", name(kernel.path), name(demand.path));
+    case Obstacle::Reproducibility:
+      return "states no reduction class, which row-invariant results need";
     case Obstacle::Features:
       if (const int capability = context.device->compute_capability; capability > 0) {
         return fmt::format("needs {}, the device is of compute capability {}.{}",

@@ -14,6 +14,7 @@ enum class Obstacle : std::uint8_t {
   Outputs,
   Precision,
   Path,
+  Reproducibility,
   Features,
   NotForced,
   None,
@@ -26,6 +27,7 @@ struct Demand {
   DType output = DType::F32;
   Precision precision = Precision::Exact;
   Path path = Path::Auto;
+  Reproducibility reproducibility = Reproducibility::PerShape;
 };
 
 Obstacle obstacle(const Demand& demand, const KernelInfo& kernel, const SelectionContext& context);

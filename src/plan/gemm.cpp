@@ -16,7 +16,8 @@ Demand demand_of(const GemmProblem& problem) noexcept {
           .operand = problem.a.dtype,
           .output = problem.c.dtype,
           .precision = problem.precision,
-          .path = problem.path};
+          .path = problem.path,
+          .reproducibility = problem.reproducibility};
 }
 
 /// `kernel` of the result is null if the row cannot serve these extents.

@@ -99,8 +99,12 @@ std::int64_t product_workspace(const GemmProblem& problem, const KernelInfo& ker
 /// Seconds of one thread for one product.
 double product_seconds(const GemmProblem& problem, const KernelInfo& kernel,
                        const DeviceInfo& device, const Blocking& block) noexcept {
-  const auto m = static_cast<double>(round_up(problem.m, kernel.tile_m));
-  const auto n = static_cast<double>(round_up(problem.n, kernel.tile_n));
+  // In double: an extent of an empty product may be as large as an integer gets.
+  const auto padded = [](std::int64_t extent, std::int64_t tile) {
+    return static_cast<double>(ceil_div(extent, tile)) * static_cast<double>(tile);
+  };
+  const double m = padded(problem.m, kernel.tile_m);
+  const double n = padded(problem.n, kernel.tile_n);
   const double finished = m * n / kElementsPerSecond;
   if (problem.skips_product()) return finished;
   const auto k = static_cast<double>(problem.k);

@@ -30,9 +30,9 @@ ElementwiseCall make_call(const ElementwiseProblem& problem, const ElementwiseOp
 
 template <class Desc>
 Status encode(Runtime& runtime, const Desc& desc) noexcept {
-  RuntimeState& state = RuntimeAccess::state(runtime);
-  const Result<Entry> entry = Entry::enter(state);
+  const Result<Entry> entry = Entry::enter(RuntimeAccess::shared(runtime).get());
   if (!entry) return entry.error();
+  RuntimeState& state = *RuntimeAccess::shared(runtime);
   const auto problem = check(desc, state.check_context());
   if (!problem) return problem.error();
   const auto selection = select(*problem, state.selection_context(op_of(*problem)));
@@ -44,9 +44,9 @@ Status encode(Runtime& runtime, const Desc& desc) noexcept {
 
 template <class Desc>
 Result<Plan> explain_call(Runtime& runtime, const Desc& desc) noexcept {
-  RuntimeState& state = RuntimeAccess::state(runtime);
-  const Result<Entry> entry = Entry::enter(state);
+  const Result<Entry> entry = Entry::enter(RuntimeAccess::shared(runtime).get());
   if (!entry) return entry.error();
+  RuntimeState& state = *RuntimeAccess::shared(runtime);
   const auto problem = check(desc, state.check_context());
   if (!problem) return problem.error();
   return explain(*problem, state.selection_context(op_of(*problem)));

@@ -7,8 +7,6 @@
 namespace girih::inline v0 {
 namespace {
 
-constexpr int kMaxThreads = 1024;
-
 /// The backend that policy and options come to.
 Result<Backend> resolve(const RuntimeOptions& options) noexcept try {
   if (!options.backend) {

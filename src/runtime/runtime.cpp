@@ -70,14 +70,14 @@ Runtime& Runtime::operator=(Runtime&&) noexcept = default;
 Runtime::~Runtime() = default;
 
 Backend Runtime::backend() const noexcept {
-  return state_->device().info().backend;
+  return state_ ? state_->device().info().backend : Backend::None;
 }
 std::uint64_t Runtime::id() const noexcept {
-  return state_->id();
+  return state_ ? state_->id() : 0;
 }
 
 Result<Tensor> Runtime::tensor(const Shape& shape, DType dtype, Memory memory) noexcept {
-  const Result<Entry> entry = Entry::enter(*state_);
+  const Result<Entry> entry = Entry::enter(state_.get());
   if (!entry) return entry.error();
   Result<Tensor> tensor = allocate_tensor(*state_, shape, dtype, memory);
   if (!tensor) return tensor;
@@ -87,7 +87,7 @@ Result<Tensor> Runtime::tensor(const Shape& shape, DType dtype, Memory memory) n
 }
 
 Status Runtime::upload(const Tensor& destination, const void* source, std::size_t bytes) noexcept {
-  const Result<Entry> entry = Entry::enter_uncaptured(*state_, "upload");
+  const Result<Entry> entry = Entry::enter_uncaptured(state_.get(), "upload");
   if (!entry) return entry.error();
   const Result<std::int64_t> size =
       check_transfer(*state_, destination, source, bytes, "upload destination");
@@ -104,7 +104,7 @@ Status Runtime::upload(const Tensor& destination, const void* source, std::size_
 }
 
 Status Runtime::download(const Tensor& source, void* destination, std::size_t bytes) noexcept {
-  const Result<Entry> entry = Entry::enter_uncaptured(*state_, "download");
+  const Result<Entry> entry = Entry::enter_uncaptured(state_.get(), "download");
   if (!entry) return entry.error();
   const Result<std::int64_t> size =
       check_transfer(*state_, source, destination, bytes, "download source");
@@ -121,31 +121,31 @@ Status Runtime::download(const Tensor& source, void* destination, std::size_t by
 }
 
 Result<Event> Runtime::submit() noexcept {
-  const Result<Entry> entry = Entry::enter_uncaptured(*state_, "submit");
+  const Result<Entry> entry = Entry::enter_uncaptured(state_.get(), "submit");
   if (!entry) return entry.error();
   return state_->submit();
 }
 
 Result<bool> Runtime::completed(const Event& event) noexcept {
-  const Result<Entry> entry = Entry::enter_uncaptured(*state_, "completed");
+  const Result<Entry> entry = Entry::enter_uncaptured(state_.get(), "completed");
   if (!entry) return entry.error();
   return state_->completed(event);
 }
 
 Status Runtime::wait(const Event& event) noexcept {
-  const Result<Entry> entry = Entry::enter_uncaptured(*state_, "wait");
+  const Result<Entry> entry = Entry::enter_uncaptured(state_.get(), "wait");
   if (!entry) return entry.error();
   return state_->wait(event);
 }
 
 Status Runtime::synchronize() noexcept {
-  const Result<Entry> entry = Entry::enter_uncaptured(*state_, "synchronize");
+  const Result<Entry> entry = Entry::enter_uncaptured(state_.get(), "synchronize");
   if (!entry) return entry.error();
   return state_->synchronize();
 }
 
 Status Runtime::bump_reserve(std::uint64_t bytes) noexcept {
-  const Result<Entry> entry = Entry::enter(*state_);
+  const Result<Entry> entry = Entry::enter(state_.get());
   if (!entry) return entry.error();
   if (!std::in_range<std::int64_t>(bytes)) {
     return error(Code::SizeOverflow, "bump_reserve: {} bytes exceed 2^63-1", bytes);
@@ -154,25 +154,26 @@ Status Runtime::bump_reserve(std::uint64_t bytes) noexcept {
 }
 
 Status Runtime::bump_reset() noexcept {
-  const Result<Entry> entry = Entry::enter(*state_);
+  const Result<Entry> entry = Entry::enter(state_.get());
   if (!entry) return entry.error();
   return state_->memory().bump_reset();
 }
 
 Status Runtime::trim(std::uint64_t keep_bytes) noexcept {
-  const Result<Entry> entry = Entry::enter(*state_);
+  const Result<Entry> entry = Entry::enter(state_.get());
   if (!entry) return entry.error();
   state_->memory().trim(keep_bytes);
   return {};
 }
 
 MemoryInfo Runtime::memory() const noexcept {
-  return state_->memory().info();
+  return state_ ? state_->memory().info() : MemoryInfo{};
 }
 std::uint64_t Runtime::dispatch_count() const noexcept {
-  return state_->dispatch_count();
+  return state_ ? state_->dispatch_count() : 0;
 }
 Status Runtime::health() const noexcept {
+  if (!state_) return error(Code::MovedFrom, "the runtime was moved from");
   return state_->health();
 }
 

@@ -199,7 +199,9 @@ Status RuntimeState::health() const noexcept {
   return error(Code::RuntimePoisoned, "runtime {} failed earlier: {}", id_, poison_message_);
 }
 
-Result<Entry> Entry::enter(RuntimeState& state) noexcept {
+Result<Entry> Entry::enter(RuntimeState* pointer) noexcept {
+  if (pointer == nullptr) return error(Code::MovedFrom, "the runtime was moved from");
+  RuntimeState& state = *pointer;
   if (state.busy_.exchange(true, std::memory_order_acquire)) {
     return error(Code::RuntimeBusy, "another thread is inside runtime {}", state.id());
   }
@@ -216,9 +218,9 @@ Entry Entry::acquire(RuntimeState& state) noexcept {
   return Entry(state);
 }
 
-Result<Entry> Entry::enter_uncaptured(RuntimeState& state, const char* what) noexcept {
+Result<Entry> Entry::enter_uncaptured(RuntimeState* state, const char* what) noexcept {
   Result<Entry> entry = enter(state);
-  if (entry && state.is_capturing()) {
+  if (entry && state->is_capturing()) {
     return error(Code::CaptureMisuse, "{} inside a capture: a graph cannot hold it", what);
   }
   return entry;

@@ -100,13 +100,13 @@ class RuntimeState {
   std::thread::id capturing_thread_;
 };
 
-/// Holds a runtime for one call. `enter` fails at once if another thread holds it, or captures on
-/// it, or the runtime is poisoned.
+/// Holds a runtime for one call. `enter` fails at once if the runtime was moved from (null),
+/// another thread holds it, or captures on it, or it is poisoned.
 class Entry {
  public:
-  static Result<Entry> enter(RuntimeState& state) noexcept;
+  static Result<Entry> enter(RuntimeState* state) noexcept;
   /// The same, for calls that a capture cannot hold: `what` names the call.
-  static Result<Entry> enter_uncaptured(RuntimeState& state, const char* what) noexcept;
+  static Result<Entry> enter_uncaptured(RuntimeState* state, const char* what) noexcept;
   /// Waits for its turn, whatever the runtime's health: for ends that must happen.
   static Entry acquire(RuntimeState& state) noexcept;
   Entry(Entry&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
@@ -130,7 +130,6 @@ class GraphState {
 
 /// The insides of public handles.
 struct RuntimeAccess {
-  static RuntimeState& state(Runtime& runtime) noexcept { return *runtime.state_; }
   static const std::shared_ptr<RuntimeState>& shared(Runtime& runtime) noexcept {
     return runtime.state_;
   }

@@ -1,8 +1,10 @@
 #include <cstdlib>
 #include <gtest/gtest.h>
 #include <limits>
+#include <optional>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 #include "support/backends.hpp"
 #include "support/gemm.hpp"
@@ -48,6 +50,42 @@ TEST_P(AdversarialRuntime, Open) {
   };
   EXPECT_TRUE(
       refused(open_with({.executor = std::make_shared<NoThreads>()}), Code::InvalidOption, "0"));
+}
+
+TEST_P(AdversarialRuntime, HandlesThatWereMovedFromAreRefused) {
+  Runtime first = open(GetParam());
+  const Tensor x = must(first.tensor({2, 2}, DType::F32));
+  const Tensor y = must(first.tensor({2, 2}, DType::F32));
+  const GemmDesc desc{.a = x, .b = x, .c = y};
+  Graph graph = must(capture(first, [&] { return gemm(first, desc); }));
+  Graph kept = std::move(graph);
+  Runtime second = std::move(first);
+  // NOLINTBEGIN(bugprone-use-after-move,clang-analyzer-cplusplus.Move): that is the point.
+  EXPECT_TRUE(refused(first.tensor({2}, DType::F32), Code::MovedFrom, "moved"));
+  EXPECT_TRUE(refused(gemm(first, desc), Code::MovedFrom, "moved"));
+  EXPECT_TRUE(refused(plan(first, desc), Code::MovedFrom, "moved"));
+  EXPECT_TRUE(refused(first.synchronize(), Code::MovedFrom, "moved"));
+  EXPECT_TRUE(refused(first.health(), Code::MovedFrom, "moved"));
+  EXPECT_TRUE(refused(capture(first, [] { return Status{}; }), Code::MovedFrom, "moved"));
+  EXPECT_TRUE(refused(graph.replay(), Code::MovedFrom, "moved"));
+  EXPECT_EQ(first.dispatch_count() + first.id() + graph.size() + first.memory().cold, 0U);
+  // NOLINTEND(bugprone-use-after-move,clang-analyzer-cplusplus.Move)
+  must(kept.replay());
+  must(gemm(second, desc));
+}
+
+TEST_P(AdversarialRuntime, ACaptureWhoseBodyMovesTheRuntimeIsKept) {
+  Runtime first = open(GetParam());
+  const Tensor x = must(first.tensor({2, 2}, DType::F32));
+  const Tensor y = must(first.tensor({2, 2}, DType::F32));
+  std::optional<Runtime> second;
+  Graph graph = must(capture(first, [&] {
+    second.emplace(std::move(first));
+    return gemm(*second, {.a = x, .b = x, .c = y});
+  }));
+  EXPECT_EQ(graph.size(), 1U);
+  must(graph.replay());
+  must(second->synchronize());
 }
 
 TEST_P(AdversarialRuntime, TensorShapes) {

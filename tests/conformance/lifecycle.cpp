@@ -356,6 +356,31 @@ TEST_P(Graphs, TwoOfThemAlternatingDoNotShareScratch) {
   must(first.replay());
 }
 
+TEST_P(Graphs, ScratchThatACaptureOutgrewIsNotHandedOut) {
+  const Tensor a = random_tensor(runtime_, {64, 2000}, DType::F32, 1);
+  const Tensor b = random_tensor(runtime_, {2000, 64}, DType::F32, 2);
+  const Tensor c = must(runtime_.tensor({64, 64}, DType::F32));
+  const Tensor little = must(runtime_.tensor({1, 1}, DType::F32));
+  const GemmDesc small{.a = must(must(a.slice(0, 0, 1)).slice(1, 0, 400)),
+                       .b = must(must(b.slice(0, 0, 400)).slice(1, 0, 1)),
+                       .c = little};
+  const auto workspace = static_cast<std::int64_t>(must(plan(runtime_, small)).workspace_bytes);
+  ASSERT_GT(workspace, 0);
+  Graph graph = must(capture(runtime_, [&]() -> Status {
+    must(gemm(runtime_, small));
+    return gemm(runtime_, {.a = a, .b = b, .c = c});
+  }));
+  // Whatever the pool gives out now must not be the graph's older, smaller scratch.
+  std::vector<Tensor> others;
+  for (int i = 0; i < 8; ++i) {
+    others.push_back(must(runtime_.tensor({workspace}, DType::I8)));
+    must(fill(runtime_, {.destination = others.back(), .value = 7}));
+  }
+  must(graph.replay());
+  const std::vector<std::byte> want(static_cast<std::size_t>(workspace), std::byte{7});
+  for (const Tensor& other : others) EXPECT_EQ(bytes_of(runtime_, other), want);
+}
+
 TEST_P(Graphs, ScratchThatGrowsWithinACaptureStaysValid) {
   const Tensor a = random_tensor(runtime_, {40, 2000}, DType::F32, 1);
   const Tensor b = random_tensor(runtime_, {2000, 60}, DType::F32, 2);

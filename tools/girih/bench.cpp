@@ -137,7 +137,7 @@ Result<int> run(BenchArguments& arguments) {
   Result<Runtime> runtime =
       Runtime::open({.backend = arguments.bench.backend, .threads = arguments.bench.threads});
   if (!runtime) return runtime.error();
-  Device& device = detail::RuntimeAccess::state(*runtime).device();
+  Device& device = detail::RuntimeAccess::shared(*runtime)->device();
   const auto peers = load_peers(arguments, device.threads());
   if (!peers) return peers.error();
 

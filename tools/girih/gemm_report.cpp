@@ -59,12 +59,15 @@ void print_for_people(const GemmOptions& options, const GemmOutcome& outcome) {
                            gflops(outcome))});
   if (outcome.comparison) {
     const verify::Comparison& comparison = *outcome.comparison;
-    table.add({"verified",
-               fmt::format("{} of {} elements within bounds; worst error {:.3g}, {:.3g} of its "
-                           "bound {:.3g}",
-                           comparison.elements - comparison.failures, comparison.elements,
-                           std::abs(comparison.got - comparison.want), comparison.worst_ratio,
-                           comparison.bound)});
+    table.add(
+        {"verified", fmt::format("{} of {} elements within bounds{}; worst error {:.3g}, {:.3g} of "
+                                 "its bound {:.3g}",
+                                 comparison.elements - comparison.failures, comparison.elements,
+                                 comparison.unbounded > 0
+                                     ? fmt::format(", {} of them without one", comparison.unbounded)
+                                     : "",
+                                 std::abs(comparison.got - comparison.want), comparison.worst_ratio,
+                                 comparison.bound)});
   }
   if (!outcome.comparison || outcome.comparison->passed()) {
     table.add({"wrote", fmt::format("{}: {} [{}]", options.out->text(), name(problem.c.dtype),

@@ -210,6 +210,25 @@ TEST_P(SelectTest, RowInvariantSelectionKeepsOneReductionClassForAllM) {
   }
 }
 
+TEST_P(SelectTest, ARowWithoutAReductionClassIsNotEligibleForRowInvariance) {
+  std::vector<KernelInfo> rows(cpu::kernel_table().begin(), cpu::kernel_table().end());
+  for (KernelInfo& row : rows) row.reduction = Reduction::None;
+  SelectionContext unclassed = context();
+  unclassed.kernels = rows;
+  GemmSpec asked = spec(64, 64, 64);
+  EXPECT_TRUE(succeeded(select(must(check(asked)), unclassed)));
+  asked.reproducibility = Reproducibility::RowInvariant;
+  EXPECT_TRUE(
+      refused(select(must(check(asked)), unclassed), Code::GemmNoKernel, "reduction class"));
+}
+
+TEST_P(SelectTest, ExtentsAtTheLimitOfAnEmptyProductAreNoOverflow) {
+  GemmSpec asked = spec(INT64_MAX, 0, 1);
+  EXPECT_TRUE(succeeded(select(must(check(asked)), context(3))));
+  asked = spec(INT64_MAX, INT64_MAX, 1);
+  EXPECT_TRUE(refused(check(asked), Code::SizeOverflow, "C"));
+}
+
 TEST_P(SelectTest, PrefersTheFasterRowForALargeProduct) {
   double best = 0;
   for (const KernelInfo& row : cpu::kernel_table()) {
