@@ -34,12 +34,19 @@ bool is_float_output(DType type) noexcept {
   return type == DType::F32 || type == DType::BF16 || type == DType::F16;
 }
 
+/// Allocations begin at multiples of 64 bytes or more.
+std::int64_t alignment_of(const Geometry& matrix) noexcept {
+  const std::int64_t bytes = matrix.offset * bit_width(matrix.dtype) / 8;
+  return bytes % 64 == 0 ? 64 : bytes & -bytes;
+}
+
 MatrixLayout layout_of(const Geometry& matrix) noexcept {
   const auto r = static_cast<std::size_t>(matrix.shape.rank());
   return {.dtype = matrix.dtype,
           .row_stride = matrix.strides[r - 2],
           .column_stride = matrix.strides[r - 1],
-          .batch_stride = r == 3 ? matrix.strides[0] : 0};
+          .batch_stride = r == 3 ? matrix.strides[0] : 0,
+          .alignment = alignment_of(matrix)};
 }
 
 std::int64_t rows(const Geometry& matrix) noexcept {

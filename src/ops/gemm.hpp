@@ -18,6 +18,9 @@ struct MatrixLayout {
   std::int64_t row_stride = 0;
   std::int64_t column_stride = 0;
   std::int64_t batch_stride = 0;
+  /// Bytes: the largest power of two, at most 64, that the first element's address is a multiple
+  /// of.
+  std::int64_t alignment = 64;
 };
 
 /// A vector along N (bias) or along one operand's rows or columns (scales).

@@ -11,7 +11,7 @@ Obstacle obstacle(const Demand& demand, const KernelInfo& kernel, const Selectio
   if (kernel.backend != context.device->backend) return Obstacle::Backend;
   if (!kernel.operands.has(demand.operand)) return Obstacle::Operands;
   if (!kernel.outputs.has(demand.output)) return Obstacle::Outputs;
-  if (demand.precision == Precision::Tf32 && kernel.backend == Backend::Cpu) {
+  if (demand.precision == Precision::Tf32 && kernel.backend != Backend::Metal) {
     return Obstacle::Precision;
   }
   if (demand.path != Path::Auto && demand.path != kernel.path) return Obstacle::Path;
@@ -37,13 +37,19 @@ std::string describe(Obstacle obstacle, const Demand& demand, const KernelInfo& 
     case Obstacle::Outputs:
       return fmt::format("gives {} only, not {}", describe(kernel.outputs), name(demand.output));
     case Obstacle::Precision:
-      return fmt::format("no {} on a cpu: ask for {} or {}", name(demand.precision),
+      return fmt::format("no {} on {}: ask for {} or {}", name(demand.precision),
+                         kernel.backend == Backend::Cpu ? "a cpu" : name(kernel.backend),
                          name(Precision::Fast), name(Precision::Exact));
     case Obstacle::Path:
       return fmt::format("{} row; path {} asked", name(kernel.path), name(demand.path));
     case Obstacle::Reproducibility:
       return "states no reduction class, which row-invariant results need";
     case Obstacle::Features:
+      if (const int capability = context.device->compute_capability; capability > 0) {
+        return fmt::format("needs {}, the device is of compute capability {}.{}",
+                           describe(context.device->features.missing(kernel.needs)),
+                           capability / 10, capability % 10);
+      }
       return fmt::format("needs {}", describe(context.device->features.missing(kernel.needs)));
     case Obstacle::NotForced:
       return fmt::format("{} is forced", context.forced_kernel);

@@ -63,10 +63,16 @@ void describe_choice(const Demand& demand, const SelectionContext& context,
   for (const KernelInfo& kernel : context.kernels) {
     if (kernel.op != demand.op || &kernel == &chosen) continue;
     const Obstacle reason = obstacle(demand, kernel, context);
-    plan.rejected.push_back(
-        {std::string(kernel.name), reason == Obstacle::None
-                                       ? "slower: predicted " + describe_seconds(seconds_of(kernel))
-                                       : describe(reason, demand, kernel, context)});
+    if (reason != Obstacle::None) {
+      plan.rejected.push_back(
+          {std::string(kernel.name), describe(reason, demand, kernel, context)});
+      continue;
+    }
+    // A measured choice, or one for its reduction class, may have the longer prediction.
+    const double seconds = seconds_of(kernel);
+    const char* const verdict =
+        seconds < plan.predicted_seconds ? "passed over: predicted " : "slower: predicted ";
+    plan.rejected.push_back({std::string(kernel.name), verdict + describe_seconds(seconds)});
   }
 }
 

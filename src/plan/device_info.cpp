@@ -27,9 +27,20 @@ std::vector<DeviceInfo> make_fixtures() {
              .l3_bytes = (l3)*kKiB,                                            \
              .memory_gb_per_s = gb_per_s,                                      \
              .memory_bytes = (gib)*kGiB},
+#define GIRIH_CUDA_FIXTURE(label, set, capability, count, ghz, l2, gb_per_s, gib) \
+  DeviceInfo{.backend = Backend::Cuda,                                            \
+             .name = label,                                                       \
+             .features = Features{GIRIH_UNWRAP set},                              \
+             .clock_ghz = ghz,                                                    \
+             .l2_bytes = (l2)*kKiB * kKiB,                                        \
+             .memory_gb_per_s = gb_per_s,                                         \
+             .memory_bytes = (gib)*kGiB,                                          \
+             .multiprocessors = count,                                            \
+             .compute_capability = capability},
   return {
 #include "plan/fixtures.inc"
   };
+#undef GIRIH_CUDA_FIXTURE
 #undef GIRIH_FIXTURE
 #undef GIRIH_UNWRAP
 }

@@ -10,6 +10,7 @@ namespace {
 
 constexpr double kBytesPerSecondOfThread = 8e9;
 constexpr double kSecondsPerCall = 1e-6;
+constexpr double kSecondsPerLaunch = 2e-6;  // on a GPU
 
 Demand demand_of(const ElementwiseProblem& problem) noexcept {
   return {.op = problem.op, .operand = problem.source_type, .output = problem.destination_type};
@@ -17,6 +18,13 @@ Demand demand_of(const ElementwiseProblem& problem) noexcept {
 
 ElementwiseSelection candidate(const ElementwiseProblem& problem, const KernelInfo& kernel,
                                const SelectionContext& context) noexcept {
+  if (kernel.backend != Backend::Cpu) {
+    ElementwiseSelection choice;
+    choice.kernel = &kernel;
+    choice.predicted_seconds =
+        problem.bytes() / (context.device->memory_gb_per_s * 1e9) + kSecondsPerLaunch;
+    return choice;
+  }
   const double alone = problem.bytes() / kBytesPerSecondOfThread;
   ElementwiseSelection choice;
   choice.kernel = &kernel;
@@ -48,6 +56,7 @@ Result<Plan> explain(const ElementwiseProblem& problem, const SelectionContext& 
   const Result<ElementwiseSelection> choice = select(problem, context);
   if (!choice) return choice.error();
   Plan plan;
+  plan.predicted_seconds = choice->predicted_seconds;
   describe_choice(
       demand_of(problem), context, *choice->kernel,
       [&](const KernelInfo& kernel) {
@@ -56,7 +65,6 @@ Result<Plan> explain(const ElementwiseProblem& problem, const SelectionContext& 
       plan);
   plan.threads = choice->threads;
   plan.bytes = problem.bytes();
-  plan.predicted_seconds = choice->predicted_seconds;
   return plan;
 } catch (...) {
   return error(Code::OutOfMemory, "no memory to explain a plan");

@@ -1,7 +1,11 @@
 #include "plan/gemm.hpp"
 
+#include <fmt/format.h>
+
 #include "core/error.hpp"
 #include "plan/candidates.hpp"
+#include "plan/cuda_gemm_cost.hpp"
+#include "plan/cuda_gemm_layout.hpp"
 #include "plan/gemm_cost.hpp"
 
 namespace girih::inline v0 {
@@ -16,6 +20,47 @@ Demand demand_of(const GemmProblem& problem) noexcept {
           .reproducibility = problem.reproducibility};
 }
 
+/// `kernel` of the result is null if the row cannot serve these extents.
+GemmSelection candidate(const GemmProblem& problem, const KernelInfo& kernel,
+                        const SelectionContext& context) noexcept {
+  return kernel.backend == Backend::Cuda ? cuda_gemm_candidate(problem, kernel, context)
+                                         : cpu_gemm_candidate(problem, kernel, context);
+}
+
+/// Measured beats predicted, then less time. On a GPU a matrix row beats a portable one at every
+/// extent, so that the reduction class depends on the types alone.
+bool is_better(const GemmSelection& a, const GemmSelection& b) noexcept {
+  if (a.is_tuned != b.is_tuned) return a.is_tuned;
+  if (a.kernel->backend != Backend::Cpu && a.kernel->path != b.kernel->path) {
+    return a.kernel->path == Path::Matrix;
+  }
+  return a.predicted_seconds < b.predicted_seconds;
+}
+
+void note_cuda(const GemmProblem& problem, const GemmSelection& choice,
+               std::vector<std::string>& notes) {
+  if (choice.kernel->form == cuda::TileForm::None) return;
+  const bool through_workspace = choice.split_kind == SplitKind::Workspace;
+  const CudaGemmLayout layout = cuda_gemm_layout(problem, through_workspace ? choice.split_k : 1);
+  if (choice.is_tuned) notes.emplace_back("measured fastest on this kind of device");
+  if (choice.cluster_rows * choice.cluster_columns > 1) {
+    notes.push_back(fmt::format("clusters of {}x{} tiles share what they load", choice.cluster_rows,
+                                choice.cluster_columns));
+  }
+  if (choice.split_kind == SplitKind::Cluster) {
+    notes.emplace_back("K is split over the blocks of a cluster");
+  }
+  if (through_workspace) notes.emplace_back("a second kernel adds the slices of K in order");
+  if (choice.swaps_sides) notes.emplace_back("sides swapped: the tile's rows lie along N");
+  if (layout.a.packed)
+    notes.emplace_back("A is packed first: tensor copies cannot read its layout");
+  if (layout.b.packed)
+    notes.emplace_back("B is packed first: tensor copies cannot read its layout");
+  if (layout.stages_c) notes.emplace_back("C is computed row-major, then copied to its layout");
+  if (layout.packs_residual) notes.emplace_back("the residual is copied to a row-major one first");
+  if (layout.packs_bias) notes.emplace_back("the bias is copied to a contiguous one first");
+}
+
 std::vector<std::string> notes_on(const GemmProblem& problem, const GemmSelection& choice) {
   std::vector<std::string> notes;
   if (problem.precision == Precision::Fast) {
@@ -26,6 +71,7 @@ std::vector<std::string> notes_on(const GemmProblem& problem, const GemmSelectio
     notes.emplace_back(
         "bits depend on types and K only, not on tile, block or threads: every row is invariant");
   }
+  note_cuda(problem, choice, notes);
   if (choice.concurrent_products > 1) notes.emplace_back("the batch is spread over the threads");
   return notes;
 }
@@ -36,25 +82,31 @@ Result<GemmSelection> select(const GemmProblem& problem, const SelectionContext&
   const Demand demand = demand_of(problem);
   GIRIH_TRY(check_forced(demand, context));
   GemmSelection best;
+  bool fits = false;  // types, path and features do
   for (const KernelInfo& kernel : context.kernels) {
     if (kernel.op != Op::Gemm || obstacle(demand, kernel, context) != Obstacle::None) continue;
-    const GemmSelection candidate = cpu_gemm_candidate(problem, kernel, context);
-    if (best.kernel == nullptr || candidate.predicted_seconds < best.predicted_seconds) {
-      best = candidate;
-    }
+    fits = true;
+    const GemmSelection offer = candidate(problem, kernel, context);
+    if (offer.kernel != nullptr && (best.kernel == nullptr || is_better(offer, best))) best = offer;
   }
-  if (best.kernel == nullptr) return no_kernel(demand, context);
-  return best;
+  if (best.kernel != nullptr) return best;
+  if (fits) {
+    return error(Code::GemmNoKernel,
+                 "no kernel for a product of {} x {} x {}, batch {}: matrix rows count to 2^31 - 1",
+                 problem.m, problem.n, problem.k, problem.batch);
+  }
+  return no_kernel(demand, context);
 }
 
 Result<Plan> explain(const GemmProblem& problem, const SelectionContext& context) noexcept try {
   const Result<GemmSelection> choice = select(problem, context);
   if (!choice) return choice.error();
   Plan plan;
+  plan.predicted_seconds = choice->predicted_seconds;
   describe_choice(
       demand_of(problem), context, *choice->kernel,
       [&](const KernelInfo& kernel) {
-        return cpu_gemm_candidate(problem, kernel, context).predicted_seconds;
+        return candidate(problem, kernel, context).predicted_seconds;
       },
       plan);
   plan.block = {choice->block.m, choice->block.n, choice->block.k};
@@ -64,7 +116,6 @@ Result<Plan> explain(const GemmProblem& problem, const SelectionContext& context
   plan.workspace_bytes = static_cast<std::uint64_t>(choice->workspace_bytes);
   plan.flops = problem.flops();
   plan.bytes = problem.bytes();
-  plan.predicted_seconds = choice->predicted_seconds;
   plan.notes = notes_on(problem, *choice);
   return plan;
 } catch (...) {

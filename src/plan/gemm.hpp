@@ -21,6 +21,13 @@ struct Blocking {
   std::int64_t m = 0, n = 0, k = 0;
 };
 
+/// Who adds up the slices of a split K.
+enum class SplitKind : std::uint8_t {
+  None,
+  Workspace,  ///< cuda: a second kernel, from f32 partials in the workspace
+  Cluster,    ///< cuda: the blocks of a cluster, through shared memory
+};
+
 /// The choice for one product: a small value, made without allocating.
 struct GemmSelection {
   const KernelInfo* kernel = nullptr;
@@ -39,7 +46,14 @@ struct GemmSelection {
   /// after the other, each on all threads.
   int concurrent_products = 1;
   int split_k = 1;
+  SplitKind split_kind = SplitKind::None;
   Traversal traversal = Traversal::RowMajor;
+  /// cuda: neighbouring tiles that a cluster of blocks works on, at most two in all.
+  int cluster_rows = 1, cluster_columns = 1;
+  /// cuda: tiles in a band; bands of rows for RowMajor, of columns for ColumnMajor.
+  int band = 8;
+  bool swaps_sides = false;          ///< cuda: the tile's rows lie along N
+  bool is_tuned = false;             ///< taken from a table of measured choices
   std::int64_t workspace_bytes = 0;  ///< `concurrent_products` equal parts
   double predicted_seconds = 0;
 };

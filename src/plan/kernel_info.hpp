@@ -7,6 +7,7 @@
 #include <girih/gemm.hpp>
 
 #include "ops/op.hpp"
+#include "plan/cuda_gemm_tile.hpp"
 #include "plan/device_info.hpp"
 
 namespace girih::inline v0 {
@@ -32,6 +33,7 @@ enum class Reduction : std::uint8_t {
   None,           ///< no sum
   SequentialF32,  ///< one fused multiply-add chain in f32, k = 0, 1, 2, ...
   ExactI32,       ///< integers: order does not matter
+  WgmmaF32,  ///< f32 sums of the Hopper matrix unit over k in order; slices of K added in order
 };
 std::string_view name(Reduction reduction) noexcept;
 
@@ -47,7 +49,9 @@ struct KernelInfo {
   Features needs;
   std::int64_t tile_m = 1, tile_n = 1, tile_k = 1;
   Reduction reduction = Reduction::None;
-  double flops_per_cycle = 1;  ///< of one core at best: orders the candidates
+  double flops_per_cycle = 1;  ///< of one core or multiprocessor at best: orders the candidates
+  cuda::TileForm form = cuda::TileForm::None;  ///< cuda: of a wgmma tile
+  int consumers = 0;                           ///< cuda: warpgroups that multiply
 };
 
 }  // namespace girih::inline v0

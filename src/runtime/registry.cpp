@@ -1,29 +1,37 @@
 #include "runtime/registry.hpp"
 
 #include "backends/cpu/device.hpp"
+#include "backends/cuda/device.hpp"
 #include "core/error.hpp"
 
 namespace girih::inline v0 {
 namespace {
 
 /// The backend that policy and options come to.
-Result<Backend> resolve(const RuntimeOptions& options) noexcept {
+Result<Backend> resolve(const RuntimeOptions& options) noexcept try {
   if (!options.backend) {
     switch (options.policy) {
-      case Policy::Auto:
       case Policy::Cpu:
         return Backend::Cpu;
-      case Policy::Accel:
-        return error(Code::BackendUnavailable,
-                     "policy accel: this build has no accelerator backend");
+      case Policy::Auto:
+        return cuda::probe().presence == cuda::Presence::Usable ? Backend::Cuda : Backend::Cpu;
+      case Policy::Accel: {
+        if (!cuda::is_built()) {
+          return error(Code::BackendUnavailable,
+                       "policy accel: this build has no accelerator backend");
+        }
+        const cuda::Probe found = cuda::probe();
+        if (found.presence == cuda::Presence::Usable) return Backend::Cuda;
+        return error(Code::BackendUnavailable, "policy accel: {}", found.reason);
+      }
     }
     return error(Code::InvalidOption, "policy {} does not exist", static_cast<int>(options.policy));
   }
   switch (*options.backend) {
     case Backend::Cpu:
-      return Backend::Cpu;
+    case Backend::Cuda:  // says itself what is in the way
+      return *options.backend;
     case Backend::Metal:
-    case Backend::Cuda:
     case Backend::Rocm:
       return error(Code::BackendUnavailable, "backend {}: not part of this build",
                    name(*options.backend));
@@ -32,19 +40,34 @@ Result<Backend> resolve(const RuntimeOptions& options) noexcept {
   }
   return error(Code::InvalidOption, "backend {} cannot be opened",
                static_cast<int>(*options.backend));
+} catch (...) {
+  return error(Code::OutOfMemory, "no host memory to look for devices");
 }
 
-Result<std::shared_ptr<Executor>> executor_for(const RuntimeOptions& options,
-                                               const Environment& environment) noexcept {
-  if (options.executor) {
-    if (options.executor->concurrency() >= 1) return options.executor;
+/// Options of the CPU's loops are checked whatever the backend, so that a wrong one is found early.
+Status check_threads(const RuntimeOptions& options) noexcept {
+  if (options.executor && options.executor->concurrency() < 1) {
     return error(Code::InvalidOption, "the executor's concurrency is {}, must be at least 1",
                  options.executor->concurrency());
   }
   if (options.threads < 0 || options.threads > kMaxThreads) {
     return error(Code::InvalidOption, "threads is {}, must be 0..{}", options.threads, kMaxThreads);
   }
+  return {};
+}
+
+Result<std::shared_ptr<Executor>> executor_for(const RuntimeOptions& options,
+                                               const Environment& environment) noexcept {
+  if (options.executor) return options.executor;
   return make_thread_pool(options.threads != 0 ? options.threads : environment.threads.value_or(0));
+}
+
+Result<std::unique_ptr<Device>> open_backend(Backend backend, const RuntimeOptions& options,
+                                             const Environment& environment) noexcept {
+  if (backend == Backend::Cuda) return cuda::open();
+  const Result<std::shared_ptr<Executor>> executor = executor_for(options, environment);
+  if (!executor) return executor.error();
+  return cpu::open(*executor);
 }
 
 }  // namespace
@@ -53,9 +76,8 @@ Result<std::shared_ptr<Device>> open_device(const RuntimeOptions& options,
                                             const Environment& environment) noexcept {
   const Result<Backend> backend = resolve(options);
   if (!backend) return backend.error();
-  const Result<std::shared_ptr<Executor>> executor = executor_for(options, environment);
-  if (!executor) return executor.error();
-  Result<std::unique_ptr<Device>> device = cpu::open(*executor);
+  GIRIH_TRY(check_threads(options));
+  Result<std::unique_ptr<Device>> device = open_backend(*backend, options, environment);
   if (!device) return device.error();
   try {
     return std::shared_ptr<Device>(*std::move(device));
@@ -65,11 +87,30 @@ Result<std::shared_ptr<Device>> open_device(const RuntimeOptions& options,
 }
 
 AcceleratorState probe_accelerator() noexcept {
-  return {};
+  AcceleratorState state;
+  state.is_built = cuda::is_built();
+  if (!state.is_built) return state;
+  try {
+    const cuda::Probe found = cuda::probe();
+    state.is_present =
+        found.presence == cuda::Presence::Unusable || found.presence == cuda::Presence::Usable;
+    state.is_usable = found.presence == cuda::Presence::Usable;
+    if (state.is_present) state.backend = Backend::Cuda;
+    state.name = found.info.name;
+  } catch (...) {  // no memory for a name: nothing is known, which is what the state says
+  }
+  return state;
 }
 
 std::span<const KernelInfo> kernels_of(Backend backend) noexcept {
-  return backend == Backend::Cpu ? cpu::kernel_table() : std::span<const KernelInfo>{};
+  switch (backend) {
+    case Backend::Cpu:
+      return cpu::kernel_table();
+    case Backend::Cuda:
+      return cuda::kernel_table();
+    default:
+      return {};
+  }
 }
 
 std::string_view name(Backend backend) noexcept {

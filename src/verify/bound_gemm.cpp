@@ -120,6 +120,7 @@ Result<BoundGemm> BoundGemm::make(Runtime& runtime, const GemmCase& gemm_case,
   BoundGemm result;
   result.launcher_ = std::move(launcher);
   result.case_ = gemm_case;
+  result.backend_ = runtime.backend();
   const GemmCase& x = result.case_;
   GIRIH_TRY(
       place(runtime, result.a_, x.operands, matrix_layout(x.a, x.batch, x.m, x.k), x.a.offset));
@@ -201,7 +202,11 @@ Result<Plan> BoundGemm::plan(Runtime& runtime) const {
 }
 
 bool BoundGemm::may_refuse(const Error& error) const {
-  return case_.precision == Precision::Tf32 && error.code == Code::GemmNoKernel;
+  if (error.code != Code::GemmNoKernel) return false;
+  // Matrix rows of a GPU take 16-bit operands only.
+  const bool wide = case_.operands == DType::F32 || case_.operands == DType::I8;
+  const bool lacks_row = backend_ == Backend::Cuda && case_.path == Path::Matrix && wide;
+  return case_.precision == Precision::Tf32 || lacks_row;
 }
 
 bool BoundGemm::poisons_output() const {

@@ -50,6 +50,7 @@ class BoundGemm final : public BoundCase {
   static void for_each_input(Self& self, Visit&& visit);
 
   GemmCase case_;
+  Backend backend_ = Backend::None;
   GemmLauncher launcher_;
   std::optional<GemmProblem> problem_;
   std::optional<GuardedTensor> a_, b_, c_, bias_, residual_, a_scale_, b_scale_, alpha_, beta_;

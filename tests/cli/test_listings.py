@@ -56,7 +56,10 @@ class Kernels(CommandTest):
         text = self.succeed("kernels")
         for name in names:
             self.assertIn(name, text)
-        self.assertEqual(self.succeed_json("kernels", "--backend", "cpu")["kernels"], rows)
+        for backend in ["cpu", "cuda"]:
+            only = [row for row in rows if row["backend"] == backend]
+            self.assertTrue(only)
+            self.assertEqual(self.succeed_json("kernels", "--backend", backend)["kernels"], only)
         self.assertEqual(self.succeed_json("kernels", "--backend", "metal")["kernels"], [])
 
 
@@ -87,11 +90,21 @@ class Plan(CommandTest):
         self.assertGreater(len(names), 1)
         kernels = set()
         for name in names:
+            self.assertIn(name, self.succeed("plan", "gemm", "--help"))
+            if name in ["a100", "a40", "l40s", "b200", "b300", "rtx-pro-6000", "gb10"]:
+                self.refuse(UNSUPPORTED, "needs sm_90a", "plan", "gemm", *EXTENTS, "--device", name)
+                continue
             report = self.succeed_json("plan", "gemm", *EXTENTS, "--device", name)
             self.assertEqual(report["device"], name)
             kernels.add(report["kernel"])
-            self.assertIn(name, self.succeed("plan", "gemm", "--help"))
         self.assertGreater(len(kernels), 2)
+
+    def test_gpu(self):
+        report = self.succeed_json("plan", "gemm", "--m", "4096", "--n", "4096", "--k", "4096",
+                                   "--in-dtype", "bf16", "--out-dtype", "bf16", "--device", "h200")
+        self.assertEqual(report["backend"], "cuda")
+        self.assertEqual(report["reduction"], "wgmma_f32")
+        self.assertIn("wgmma", report["kernel"])
 
     def test_batches_and_threads(self):
         report = self.succeed_json("plan", "gemm", *EXTENTS, "--batch", "3", "--device", "avx2-2c",
@@ -110,7 +123,9 @@ class Plan(CommandTest):
         self.refuse(INVALID, "2^63-1", *plan, "--m", 2 ** 62, "--n", "1", "--k", "4")
         self.refuse(USAGE, "--m", *plan, "--m", 2 ** 70, "--n", "1", "--k", "4")
         self.refuse(INVALID, "cannot be opened", *plan, "--a", "x.npy", "--b", "x.npy")
-        self.refuse(UNAVAILABLE, "cuda", *plan, *EXTENTS, "--backend", "cuda")
+        cuda = {row["name"]: row for row in self.succeed_json("probe")["backends"]}["cuda"]
+        if not cuda["usable"]:
+            self.refuse(UNAVAILABLE, "cuda", *plan, *EXTENTS, "--backend", "cuda")
         self.refuse(INVALID, "of backend cpu", *plan, *EXTENTS, "--backend", "metal", "--device",
                     "avx2-2c")
         self.refuse(UNSUPPORTED, "fast", *plan, *EXTENTS, "--precision", "tf32")

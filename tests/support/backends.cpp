@@ -3,11 +3,14 @@
 #include <ostream>
 
 #include "backends/cpu/device.hpp"
+#include "backends/cuda/device.hpp"
 #include "support/expect.hpp"
 
 namespace girih::inline v0::testing {
 
 std::vector<Backend> tested_backends() {
+  static const bool has_gpu = cuda::probe().presence == cuda::Presence::Usable;
+  if (has_gpu) return {Backend::Cpu, Backend::Cuda};
   return {Backend::Cpu};
 }
 
@@ -18,11 +21,17 @@ Runtime open(Backend backend, RuntimeOptions options) {
 
 std::vector<UsableKernel> usable_kernels(Backend backend, Op op) {
   std::vector<UsableKernel> result;
+  if (backend == Backend::Cuda) {
+    for (const KernelInfo& row : cuda::kernel_table()) {
+      if (row.op == op) result.push_back({backend, row});
+    }
+    return result;
+  }
   const DeviceInfo device = cpu::probe();
   const std::span<const KernelInfo> rows = cpu::kernel_table();
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const bool usable = cpu::is_built(i) && device.features.missing(rows[i].needs).empty();
-    if (usable && rows[i].op == op && backend == Backend::Cpu) result.push_back({backend, rows[i]});
+    if (usable && rows[i].op == op) result.push_back({backend, rows[i]});
   }
   return result;
 }

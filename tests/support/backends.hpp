@@ -14,7 +14,7 @@
 
 namespace girih::inline v0::testing {
 
-/// Backends of this build, in order.
+/// Backends that this build and this machine can run, in order.
 std::vector<Backend> tested_backends();
 /// A runtime that a test may rely on; the test ends if there is none.
 Runtime open(Backend backend, RuntimeOptions options = {});

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "backends/cpu/device.hpp"
+#include "backends/cuda/device.hpp"
 #include "girih/commands.hpp"
 #include "girih/options.hpp"
 #include "girih/print.hpp"
@@ -29,6 +30,10 @@ std::vector<Row> list_rows(std::optional<Backend> only) {
       }
       rows.push_back({table[i], std::move(obstacle)});
     }
+  }
+  if (only.value_or(Backend::Cuda) == Backend::Cuda) {
+    const cuda::Probe here = cuda::probe();
+    for (const KernelInfo& kernel : cuda::kernel_table()) rows.push_back({kernel, here.reason});
   }
   return rows;
 }

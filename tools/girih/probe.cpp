@@ -4,6 +4,7 @@
 #include <girih/version.hpp>
 
 #include "backends/cpu/device.hpp"
+#include "backends/cuda/device.hpp"
 #include "girih/commands.hpp"
 #include "girih/print.hpp"
 #include "plan/device_info.hpp"
@@ -19,7 +20,8 @@ struct BackendState {
 };
 
 BackendState state_of(Backend backend) {
-  if (kernels_of(backend).empty()) return {backend, "not built"};
+  const bool is_built = backend == Backend::Cuda ? cuda::is_built() : !kernels_of(backend).empty();
+  if (!is_built) return {backend, "not built"};
   const Result<Environment> environment = read_environment();
   if (!environment) return {backend, environment.error().message};
   const auto device = open_device({.backend = backend}, *environment);

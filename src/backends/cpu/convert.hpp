@@ -16,7 +16,4 @@ void widen_block(const std::byte* source, DType type, std::int64_t stride, std::
 void narrow_block(const float* source, std::int64_t count, DType type, std::int64_t stride,
                   std::byte* destination) noexcept;
 
-/// Bytes of one element holding `value`, rounded once; for integers, which must be exact.
-std::uint64_t pattern_of(double value, DType type) noexcept;
-
 }  // namespace girih::inline v0::cpu

@@ -6,6 +6,7 @@
 #include "backends/cpu/convert.hpp"
 #include "backends/cpu/parallel.hpp"
 #include "core/checked.hpp"
+#include "core/pattern.hpp"
 
 // Every operation is a walk over planes: the destination's innermost dimension, which is the row,
 // and one other. Where the source runs along another dimension than the destination (a transpose),

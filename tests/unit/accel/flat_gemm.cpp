@@ -27,6 +27,12 @@ TEST(AccelProbe, IsTruthfulWithoutAnAccelerator) {
     EXPECT_EQ(found.name_length, 0);
     EXPECT_EQ(found.status, 345);
   }
+  // Three states: none, present but unusable, usable.
+  if (!found.device_present) {
+    EXPECT_EQ(found.status, 345);
+    EXPECT_EQ(found.name_length, 0);
+  }
+  EXPECT_EQ(found.device_present, found.backend != 4);
 }
 
 TEST(AccelFlatGemm, ChecksShapeBeforeBuildBeforeDevice) {
@@ -43,6 +49,10 @@ TEST(AccelFlatGemm, ChecksShapeBeforeBuildBeforeDevice) {
     EXPECT_TRUE(product.c.empty());
     EXPECT_EQ(product.backend, 4);
     EXPECT_EQ(flat_gemm_agreement(enough, enough, 40, 33, 24).status, 346);
+  } else if (probe().status != kOk) {
+    EXPECT_EQ(product.status, 345);
+    EXPECT_TRUE(product.c.empty());
+    EXPECT_EQ(product.backend, 4);
   }
 }
 

@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <map>
 #include <optional>
 #include <set>
 #include <sstream>
@@ -6,6 +7,7 @@
 #include <vector>
 
 #include "backends/cpu/device.hpp"
+#include "backends/cuda/device.hpp"
 #include "plan/kernel_info.hpp"
 
 namespace girih {
@@ -37,6 +39,32 @@ std::optional<KernelName> parse(std::string_view text) {
   return name;
 }
 
+/// Of the words that only rows of the cuda backend have.
+std::string cuda_disagreement(const KernelInfo& row, const KernelName& parsed) {
+  const std::map<std::string, cuda::TileForm> forms = {
+      {"simt", cuda::TileForm::None},
+      {"wgmma", cuda::TileForm::Cooperative},
+      {"wgmmapingpong", cuda::TileForm::PingPong},
+      {"wgmmacluster", cuda::TileForm::ClusterSplit}};
+  const auto form = forms.find(parsed.target);
+  if (form == forms.end()) return "target";
+  if (form->second != row.form) return "target and form";
+  if (!row.needs.has(Feature::Sm90a)) return "target's feature";
+  if ((parsed.target == "simt") != (row.path == Path::Portable)) return "target and path";
+  if (parsed.types == "16bit" &&
+      (!row.operands.has(DType::BF16) || !row.operands.has(DType::F16) ||
+       row.operands.has(DType::F32) || row.reduction != Reduction::WgmmaF32)) {
+    return "16bit";
+  }
+  if (row.op == Op::Gemm && parsed.types == "f32" && row.reduction != Reduction::SequentialF32) {
+    return "f32";
+  }
+  if (row.op == Op::Gemm && parsed.types == "i8" && row.reduction != Reduction::ExactI32) {
+    return "i8";
+  }
+  return {};
+}
+
 /// Why a row's name does not say what its fields say; empty if it does.
 std::string disagreement(const KernelInfo& row) {
   const std::optional<KernelName> parsed = parse(row.name);
@@ -44,6 +72,7 @@ std::string disagreement(const KernelInfo& row) {
   if (parsed->backend != name(row.backend)) return "backend";
   if (parsed->op != name(row.op)) return "op";
   if (parsed->tile_m != row.tile_m || parsed->tile_n != row.tile_n) return "tile";
+  if (row.backend == Backend::Cuda) return cuda_disagreement(row, *parsed);
   const std::set<std::string> targets = {"scalar", "avx2", "avx512", "neon", "amx"};
   if (targets.count(parsed->target) == 0) return "target";
   if ((parsed->target == "scalar") != row.needs.empty()) return "target and features";
@@ -67,10 +96,12 @@ std::string disagreement(const KernelInfo& row) {
 
 TEST(KernelNameTest, EveryRowIsNamedByItsFields) {
   std::set<std::string_view> names;
-  ASSERT_FALSE(cpu::kernel_table().empty());
-  for (const KernelInfo& row : cpu::kernel_table()) {
-    EXPECT_EQ(disagreement(row), "") << row.name;
-    EXPECT_TRUE(names.insert(row.name).second) << row.name << " is there twice";
+  for (const auto table : {cpu::kernel_table(), cuda::kernel_table()}) {
+    ASSERT_FALSE(table.empty());
+    for (const KernelInfo& row : table) {
+      EXPECT_EQ(disagreement(row), "") << row.name;
+      EXPECT_TRUE(names.insert(row.name).second) << row.name << " is there twice";
+    }
   }
 }
 
@@ -93,6 +124,15 @@ TEST(KernelNameTest, WrongRowsAreCaught) {
         "cuda_gemm_f32_4x4_scalar", "cpu_copy_f32_4x4_scalar", "cpu_gemm_f32_4x4_avx2",
         "cpu_gemm_f32_4x4_sse", "cpu_gemm_i8_4x4_scalar", "cpu_Gemm_f32_4x4_scalar",
         "cpu_gemm_f32_4x4_scalar_v2", "cpu_gemm_f32_4x4x1_scalar"}) {
+    row.name = wrong;
+    EXPECT_NE(disagreement(row), "") << wrong;
+  }
+  row = cuda::kernel_table().front();
+  ASSERT_EQ(disagreement(row), "");
+  for (const char* wrong :
+       {"cuda_gemm_16bit_128x256_wgmmapingpong", "cuda_gemm_16bit_128x192_wgmma",
+        "cuda_gemm_f32_128x256_wgmma", "cuda_gemm_16bit_128x256_simt", "cuda_gemm_16bit_wgmma",
+        "cpu_gemm_16bit_128x256_wgmma", "cuda_gemm_16bit_128x256_avx2"}) {
     row.name = wrong;
     EXPECT_NE(disagreement(row), "") << wrong;
   }

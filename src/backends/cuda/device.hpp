@@ -1,0 +1,35 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "backends/device.hpp"
+
+namespace girih::inline v0::cuda {
+
+enum class Presence : std::uint8_t {
+  NotBuilt,  ///< this build has no cuda backend
+  None,      ///< no driver, or no device
+  Unusable,  ///< a device is there, but this build or its driver cannot run on it
+  Usable,
+};
+
+/// What is known of this machine's GPU. Nothing is compiled, launched or allocated on it.
+struct Probe {
+  Presence presence = Presence::NotBuilt;
+  std::string reason;  ///< empty if usable
+  DeviceInfo info;     ///< of the first device, if there is one
+};
+Probe probe();
+
+/// The rows of `kernels.inc`, built here or not.
+std::span<const KernelInfo> kernel_table() noexcept;
+/// True if this build holds the code of the rows.
+bool is_built() noexcept;
+
+/// The first device, with a stream and a memory pool of its own. BackendUnavailable with the reason
+/// if there is none that can be used.
+Result<std::unique_ptr<Device>> open() noexcept;
+
+}  // namespace girih::inline v0::cuda

@@ -1,0 +1,115 @@
+#include <algorithm>
+#include <array>
+
+#include "backends/cuda/kernels/walk_kernels.hpp"
+#include "backends/cuda/launch.hpp"
+#include "core/checked.hpp"
+#include "core/pattern.hpp"
+
+namespace girih::inline v0::cuda {
+namespace {
+
+constexpr std::int64_t kBlocksPerMultiprocessor = 16;
+
+unsigned grid_for(std::int64_t blocks, int multiprocessors) noexcept {
+  return static_cast<unsigned>(
+      std::clamp<std::int64_t>(blocks, 1, kBlocksPerMultiprocessor * multiprocessors));
+}
+
+/// Fills in extents and strides; the last of `dimensions` is the one that threads walk along.
+void set_dimensions(std::span<const MoveDimension> dimensions, WalkParams& walk) noexcept {
+  std::size_t d = static_cast<std::size_t>(WalkParams::kRank) - dimensions.size();
+  std::int64_t rows = 1;
+  for (const MoveDimension& dimension : dimensions) {
+    walk.extents[d] = dimension.extent;
+    walk.source_strides[d] = dimension.source;
+    walk.destination_strides[d] = dimension.destination;
+    if (++d < static_cast<std::size_t>(WalkParams::kRank)) rows *= dimension.extent;
+  }
+  walk.segments_per_row = ceil_div(walk.extents[WalkParams::kRank - 1], kWalkSegment);
+  walk.segments = rows * walk.segments_per_row;
+}
+
+Launch launch_of(const void* function, const WalkParams& walk, int multiprocessors) noexcept {
+  return {.function = function,
+          .grid = grid_for(ceil_div(walk.segments, kWalkThreads / 32), multiprocessors),
+          .block = kWalkThreads,
+          .params = &walk};
+}
+
+Status add_nibbles(const ElementwiseCall& call, int multiprocessors, LaunchSink& sink) noexcept {
+  const std::uint64_t nibble = pattern_of(call.problem.value, DType::I4) & 0xF;
+  const NibbleParams params{
+      .source = reinterpret_cast<const std::uint8_t*>(call.operands.source),
+      .destination = reinterpret_cast<std::uint8_t*>(call.operands.destination),
+      .count = call.problem.size(),
+      .pattern = static_cast<std::uint8_t>(nibble << 4 | nibble)};
+  return sink.add({.function = nibble_kernel(),
+                   .grid = grid_for(ceil_div(params.count, 512), multiprocessors),
+                   .block = 256,
+                   .params = &params});
+}
+
+}  // namespace
+
+Element element_of(DType dtype) noexcept {
+  switch (dtype) {
+    case DType::BF16:
+      return Element::BF16;
+    case DType::F16:
+      return Element::F16;
+    case DType::I8:
+      return Element::I8;
+    case DType::I32:
+      return Element::I32;
+    case DType::F8E4M3:
+      return Element::F8E4M3;
+    case DType::F8E5M2:
+      return Element::F8E5M2;
+    default:
+      return Element::F32;
+  }
+}
+
+Status add_copy(const std::byte* source, std::byte* destination, DType dtype,
+                std::span<const MoveDimension> dimensions, int multiprocessors,
+                LaunchSink& sink) noexcept {
+  WalkParams walk;
+  walk.source = source;
+  walk.destination = destination;
+  walk.bytes = bit_width(dtype) / 8;
+  set_dimensions(dimensions, walk);
+  return sink.add(launch_of(copy_kernel(), walk, multiprocessors));
+}
+
+Status lower(const ElementwiseCall& call, Lowering& lowering, LaunchSink& sink) noexcept {
+  const ElementwiseProblem& problem = call.problem;
+  if (problem.is_empty()) return {};
+  if (problem.destination_type == DType::I4) {
+    return add_nibbles(call, lowering.multiprocessors, sink);
+  }
+  std::array<MoveDimension, kMaxRank> dimensions;
+  const auto rank = static_cast<std::size_t>(problem.rank);
+  for (std::size_t i = 0; i < rank; ++i) {
+    dimensions[i] = {problem.extents[i], problem.source_strides[i], problem.destination_strides[i]};
+  }
+  WalkParams walk;
+  walk.source = call.operands.source;
+  walk.destination = call.operands.destination;
+  walk.bytes = bit_width(problem.destination_type) / 8;
+  walk.source_type = element_of(problem.source_type);
+  walk.destination_type = element_of(problem.destination_type);
+  if (problem.op == Op::Fill) walk.pattern = pattern_of(problem.value, problem.destination_type);
+  set_dimensions(std::span(dimensions).first(rank), walk);
+  const void* const function = problem.op == Op::Cast   ? cast_kernel()
+                               : problem.op == Op::Fill ? fill_kernel()
+                                                        : copy_kernel();
+  return sink.add(launch_of(function, walk, lowering.multiprocessors));
+}
+
+Status lower(const Call& call, Lowering& lowering, LaunchSink& sink) noexcept {
+  if (const auto* product = std::get_if<GemmCall>(&call)) return lower(*product, lowering, sink);
+  return lower(*std::get_if<ElementwiseCall>(&call), lowering, sink);
+}
+
+}  // namespace girih::inline v0::cuda

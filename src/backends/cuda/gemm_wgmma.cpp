@@ -1,0 +1,324 @@
+#include "backends/cuda/gemm_wgmma.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "backends/cuda/device.hpp"
+#include "backends/cuda/kernels/gemm_kernels.hpp"
+#include "core/checked.hpp"
+#include "plan/cuda_gemm_layout.hpp"
+
+namespace girih::inline v0::cuda {
+namespace {
+
+static_assert(static_cast<int>(ActivationKind::Relu) == static_cast<int>(Activation::Relu) &&
+              static_cast<int>(ActivationKind::GeluTanh) ==
+                  static_cast<int>(Activation::GeluTanh) &&
+              static_cast<int>(ActivationKind::Silu) == static_cast<int>(Activation::Silu));
+
+/// An operand where tensor copies can read it.
+struct Side {
+  const void* data = nullptr;
+  CudaOperand layout;
+};
+
+/// One product on its way to kernels.
+class Lowered {
+ public:
+  Lowered(const GemmCall& call, Lowering& lowering, LaunchSink& sink) noexcept
+      : call_(call),
+        problem_(call.problem),
+        lowering_(lowering),
+        sink_(sink),
+        tile_number_(static_cast<int>(call.selection.kernel - kernel_table().data())),
+        tile_(kTiles[tile_number_]),
+        splits_(call.selection.split_kind == SplitKind::Workspace ? call.selection.split_k : 1),
+        layout_(cuda_gemm_layout(call.problem, splits_)) {}
+
+  Status run() noexcept {
+    GIRIH_TRY(move_terms_in());
+    set_epilogue();
+    if (problem_.skips_product()) {
+      GIRIH_TRY(add_reduction(0));
+    } else {
+      GIRIH_TRY(move_operands_in());
+      GIRIH_TRY(add_product());
+      if (splits_ > 1) GIRIH_TRY(add_reduction(splits_));
+    }
+    return layout_.stages_c ? copy_c(true) : Status();
+  }
+
+ private:
+  [[nodiscard]] std::byte* workspace(std::int64_t at) const noexcept { return call_.scratch + at; }
+  [[nodiscard]] std::int64_t products(std::int64_t batch_stride) const noexcept {
+    return batch_stride != 0 ? problem_.batch : 1;
+  }
+
+  Status copy(const std::byte* source, std::byte* destination, DType dtype,
+              std::array<MoveDimension, 3> dimensions) noexcept {
+    // Threads walk along what the source has contiguous.
+    if (dimensions[1].source == 1 && dimensions[2].source != 1) {
+      std::swap(dimensions[1], dimensions[2]);
+    }
+    return add_copy(source, destination, dtype, dimensions, lowering_.multiprocessors, sink_);
+  }
+
+  /// Between C and its row-major copy.
+  Status copy_c(bool out) noexcept {
+    std::array<MoveDimension, 3> dimensions = {
+        MoveDimension{problem_.batch, problem_.c.batch_stride, layout_.c_batch_stride},
+        MoveDimension{problem_.m, problem_.c.row_stride, layout_.c_ld},
+        MoveDimension{problem_.n, problem_.c.column_stride, 1}};
+    std::byte* source = call_.operands.c;
+    std::byte* destination = workspace(layout_.c_at);
+    if (out) {
+      std::swap(source, destination);
+      for (MoveDimension& d : dimensions) std::swap(d.source, d.destination);
+    }
+    return copy(source, destination, problem_.c.dtype, dimensions);
+  }
+
+  Status move_terms_in() noexcept {
+    const std::int64_t m = problem_.m, n = problem_.n;
+    if (layout_.stages_c && problem_.reads_c()) GIRIH_TRY(copy_c(false));
+    if (layout_.packs_residual) {
+      const MatrixLayout& x = *problem_.residual;
+      GIRIH_TRY(copy(call_.operands.residual, workspace(layout_.residual_at), x.dtype,
+                     {MoveDimension{problem_.batch, x.batch_stride, m * n},
+                      MoveDimension{m, x.row_stride, n}, MoveDimension{n, x.column_stride, 1}}));
+    }
+    if (layout_.packs_bias) {
+      const VectorLayout& x = *problem_.bias;
+      GIRIH_TRY(
+          copy(call_.operands.bias, workspace(layout_.bias_at), x.dtype,
+               {MoveDimension{1, 0, 0}, MoveDimension{products(x.batch_stride), x.batch_stride, n},
+                MoveDimension{n, x.stride, 1}}));
+    }
+    return {};
+  }
+
+  void set_epilogue() noexcept {
+    const GemmOperands& operands = call_.operands;
+    EpilogueParams& e = epilogue_;
+    std::byte* const out = layout_.stages_c ? workspace(layout_.c_at) : operands.c;
+    e.out = {out, layout_.c_ld, layout_.c_batch_stride, element_of(problem_.c.dtype)};
+    if (problem_.reads_c()) {
+      e.c = e.out;
+      e.beta = {problem_.beta.value, operands.beta};
+    }
+    if (problem_.residual) {
+      const MatrixLayout& x = *problem_.residual;
+      const Element type = element_of(x.dtype);
+      e.residual = layout_.packs_residual ? MatrixRef{workspace(layout_.residual_at), problem_.n,
+                                                      problem_.m * problem_.n, type}
+                                          : MatrixRef{const_cast<std::byte*>(operands.residual),
+                                                      x.row_stride, x.batch_stride, type};
+    }
+    if (problem_.bias) {
+      const VectorLayout& x = *problem_.bias;
+      const std::int64_t packed_stride = x.batch_stride != 0 ? problem_.n : 0;
+      e.bias = {layout_.packs_bias ? workspace(layout_.bias_at) : operands.bias,
+                layout_.packs_bias ? packed_stride : x.batch_stride, element_of(x.dtype)};
+    }
+    e.activation = static_cast<ActivationKind>(problem_.activation);
+    if (problem_.skips_product()) return;  // the sum is 0, whatever its factors
+    e.alpha = {problem_.alpha.value, operands.alpha};
+    if (problem_.a_scale) {
+      e.row_scale = {operands.a_scale, problem_.a_scale->batch_stride, Element::F32,
+                     problem_.a_scale->stride};
+    }
+    if (problem_.b_scale) {
+      e.col_scale = {operands.b_scale, problem_.b_scale->batch_stride, Element::F32,
+                     problem_.b_scale->stride};
+    }
+  }
+
+  Status move_in(const CudaOperand& to, const std::byte* source, std::int64_t at,
+                 const MatrixLayout& x, std::int64_t extent_stride, std::int64_t k_stride,
+                 Side& side) noexcept {
+    side = {source, to};
+    if (!to.packed) return {};
+    std::byte* const packed = workspace(at);
+    side.data = packed;
+    const bool k_major = to.major == Major::K;
+    return copy(source, packed, x.dtype,
+                {MoveDimension{products(to.batch_stride), x.batch_stride, to.batch_stride},
+                 MoveDimension{to.extent, extent_stride, k_major ? to.ld : 1},
+                 MoveDimension{problem_.k, k_stride, k_major ? 1 : to.ld}});
+  }
+
+  Status move_operands_in() noexcept {
+    GIRIH_TRY(move_in(layout_.a, call_.operands.a, layout_.a_at, problem_.a, problem_.a.row_stride,
+                      problem_.a.column_stride, a_));
+    return move_in(layout_.b, call_.operands.b, layout_.b_at, problem_.b, problem_.b.column_stride,
+                   problem_.b.row_stride, b_);
+  }
+
+  Status encode(CUtensorMap& map, const void* data, Element type, std::int64_t inner,
+                std::int64_t outer, std::int64_t ld, std::int64_t batch_stride, Box box) noexcept {
+    const std::int64_t bytes = element_bytes(type);
+    const bool single = problem_.batch == 1 || batch_stride == 0;
+    const auto extents =
+        std::to_array<cuuint64_t>({static_cast<cuuint64_t>(inner), static_cast<cuuint64_t>(outer),
+                                   single ? 1 : static_cast<cuuint64_t>(problem_.batch)});
+    const auto strides =
+        std::to_array<cuuint64_t>({static_cast<cuuint64_t>(ld * bytes),
+                                   static_cast<cuuint64_t>((single ? ld : batch_stride) * bytes)});
+    const auto boxes = std::to_array<cuuint32_t>(
+        {static_cast<cuuint32_t>(box.inner), static_cast<cuuint32_t>(box.outer), 1});
+    const auto steps = std::to_array<cuuint32_t>({1, 1, 1});
+    const auto row_bytes = box.inner * bytes;
+    const CUtensorMapSwizzle swizzle = row_bytes == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
+                                       : row_bytes == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
+                                                         : CU_TENSOR_MAP_SWIZZLE_32B;
+    const CUtensorMapDataType kind = type == Element::F32    ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32
+                                     : type == Element::BF16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
+                                                             : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+    const CUresult status =
+        lowering_.encode_map(&map, kind, 3, const_cast<void*>(data), extents.data(), strides.data(),
+                             boxes.data(), steps.data(), CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
+                             CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    if (status == CUDA_SUCCESS) return {};
+    return error(Code::DeviceFailed,
+                 "the driver refuses a tensor map of {} x {}, strides {} and {} bytes: code {}",
+                 inner, outer, strides[0], strides[1], static_cast<int>(status));
+  }
+
+  Status encode_operand(CUtensorMap& map, const Side& side, int extent, int share) noexcept {
+    const CudaOperand& x = side.layout;
+    const bool k_major = x.major == Major::K;
+    return encode(map, side.data, element_of(problem_.a.dtype), k_major ? problem_.k : x.extent,
+                  k_major ? x.extent : problem_.k, x.ld, x.batch_stride,
+                  operand_box(x.major, extent, tile_.depth, share));
+  }
+
+  /// See StoreMode for what each needs.
+  [[nodiscard]] static StoreMode store_mode(const EpilogueParams& e, std::int64_t n,
+                                            bool transposed) noexcept {
+    if (e.c.data != nullptr || e.row_scale.data != nullptr || e.col_scale.data != nullptr ||
+        e.residual.data != nullptr) {
+      return StoreMode::General;
+    }
+    const bool alpha_alone = e.bias.data == nullptr && e.activation == ActivationKind::None;
+    const auto base = std::bit_cast<std::uintptr_t>(e.out.data);
+    if (e.out.type == Element::F32) {
+      const bool pairs = base % 8 == 0 && e.out.ld % 2 == 0 && e.out.batch_stride % 2 == 0;
+      return alpha_alone && (transposed || pairs) ? StoreMode::Fragments : StoreMode::General;
+    }
+    const bool boxes = !transposed && n % 8 == 0 && base % 16 == 0 && e.out.ld % 8 == 0 &&
+                       e.out.ld >= n && e.out.batch_stride % 8 == 0;
+    if (!boxes) return StoreMode::General;
+    return alpha_alone ? StoreMode::Boxes : StoreMode::FusedBoxes;
+  }
+
+  void set_order(GemmParams& p) const noexcept {
+    const GemmSelection& s = call_.selection;
+    const auto units = [](std::int64_t extent, int step) {
+      return static_cast<std::uint32_t>(ceil_div(extent, step));
+    };
+    const TileBands bands{s.band, s.traversal == Traversal::ColumnMajor};
+    p.cluster_rows = s.cluster_rows;
+    p.cluster_cols = s.cluster_columns;
+    p.cluster_split = s.split_kind == SplitKind::Cluster ? s.split_k : 1;
+    p.order = make_tile_order(units(p.rows, tile_.rows * p.cluster_rows),
+                              units(p.cols, tile_.cols * p.cluster_cols),
+                              static_cast<std::uint32_t>(problem_.batch), splits_, p.cluster_split,
+                              static_cast<int>(ceil_div(problem_.k, tile_.depth)), bands);
+    const auto blocks = static_cast<unsigned>(p.cluster_rows * p.cluster_cols * p.cluster_split);
+    p.cluster_shift = std::countr_zero(blocks);
+  }
+
+  Status allow_shared(const void* kernel, int shared, Element type, Major rows,
+                      Major cols) noexcept {
+    const auto slot =
+        static_cast<std::size_t>(tile_number_ * 8 + (type == Element::F16 ? 4 : 0) +
+                                 (rows == Major::MN ? 2 : 0) + (cols == Major::MN ? 1 : 0));
+    if (lowering_.allowed[slot]) return {};
+    GIRIH_CUDA_TRY(
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
+    lowering_.allowed[slot] = true;
+    return {};
+  }
+
+  Status add_product() noexcept {
+    const bool swapped = call_.selection.swaps_sides;
+    const Side& rows = swapped ? b_ : a_;
+    const Side& cols = swapped ? a_ : b_;
+    GemmParams p;
+    GIRIH_TRY(encode_operand(p.a, rows, tile_.rows, call_.selection.cluster_columns));
+    GIRIH_TRY(encode_operand(p.b, cols, tile_.cols, call_.selection.cluster_rows));
+    p.rows = rows.layout.extent;
+    p.cols = cols.layout.extent;
+    p.batch = problem_.batch;
+    set_order(p);
+    p.a_batched = problem_.batch > 1 && rows.layout.batch_stride != 0;
+    p.b_batched = problem_.batch > 1 && cols.layout.batch_stride != 0;
+    p.transposed = swapped;
+    p.epilogue = epilogue_;
+    if (splits_ > 1) {
+      p.epilogue = {};
+      p.epilogue.out = {workspace(layout_.partials_at), layout_.partial_ld,
+                        problem_.m * layout_.partial_ld, Element::F32};
+    }
+    p.store = store_mode(p.epilogue, problem_.n, swapped);
+    if (p.store == StoreMode::Boxes || p.store == StoreMode::FusedBoxes) {
+      const MatrixRef& out = p.epilogue.out;
+      GIRIH_TRY(encode(p.out, out.data, out.type, problem_.n, problem_.m, out.ld, out.batch_stride,
+                       {store_columns(tile_.cols), kStoreRows}));
+    }
+    const Element type = element_of(problem_.a.dtype);
+    const void* const kernel =
+        gemm_wgmma_kernel(tile_number_, type, rows.layout.major, cols.layout.major);
+    const int shared = shared_bytes(tile_, rows.layout.major, cols.layout.major);
+    GIRIH_TRY(allow_shared(kernel, shared, type, rows.layout.major, cols.layout.major));
+    const auto blocks = 1U << p.cluster_shift;
+    // A cluster that splits K makes one unit; others go on until none is left.
+    const std::uint32_t resident = static_cast<std::uint32_t>(lowering_.multiprocessors) / blocks;
+    const std::uint32_t units =
+        p.cluster_split > 1 ? p.order.units : std::min(p.order.units, resident);
+    return sink_.add({.function = kernel,
+                      .grid = units * blocks,
+                      .block = static_cast<unsigned>(tile_threads(tile_)),
+                      .shared = static_cast<unsigned>(shared),
+                      .cluster = blocks,
+                      .waits_itself = true,
+                      .params = &p});
+  }
+
+  Status add_reduction(int splits) noexcept {
+    const SplitReduceParams params{
+        epilogue_,
+        splits > 0 ? reinterpret_cast<const float*>(workspace(layout_.partials_at)) : nullptr,
+        layout_.partial_ld,
+        problem_.m,
+        problem_.n,
+        problem_.batch,
+        splits};
+    return sink_.add({.function = gemm_split_reduce_kernel(),
+                      .grid = split_reduce_grid(problem_.batch, problem_.m, problem_.n, splits,
+                                                lowering_.multiprocessors),
+                      .block = 128,
+                      .waits_itself = true,
+                      .params = &params});
+  }
+
+  const GemmCall& call_;
+  const GemmProblem& problem_;
+  Lowering& lowering_;
+  LaunchSink& sink_;
+  const int tile_number_;
+  const TileConfig tile_;
+  const int splits_;
+  const CudaGemmLayout layout_;
+  EpilogueParams epilogue_;
+  Side a_, b_;
+};
+
+}  // namespace
+
+Status lower_wgmma(const GemmCall& call, Lowering& lowering, LaunchSink& sink) noexcept {
+  return Lowered(call, lowering, sink).run();
+}
+
+}  // namespace girih::inline v0::cuda

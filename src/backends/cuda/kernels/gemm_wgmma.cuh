@@ -1,0 +1,266 @@
+#pragma once
+// The 16-bit GEMM of sm_90a: tensor copies into a ring of stages, wgmma out of it, one persistent
+// block an SM.
+//
+// Roles: warpgroup 0 gives its registers away and one of its threads is the producer; warpgroups 1
+// and 2 consume. In a cluster of two, each block loads half of the operand both need and multicasts
+// it.
+
+#include <cstdint>
+
+#include "backends/cuda/kernels/cluster_split.cuh"
+#include "backends/cuda/kernels/descriptor.cuh"
+#include "backends/cuda/kernels/gemm_params.hpp"
+#include "backends/cuda/kernels/gemm_tiles.hpp"
+#include "backends/cuda/kernels/pipeline.cuh"
+#include "backends/cuda/kernels/ptx.cuh"
+#include "backends/cuda/kernels/scheduler.cuh"
+#include "backends/cuda/kernels/tile_output.cuh"
+#include "backends/cuda/kernels/wgmma.cuh"
+
+namespace girih::inline v0::cuda {
+
+template <TileConfig kTile, Element kType, Major kMajorA, Major kMajorB>
+struct GemmKernel {
+  static constexpr bool kPingPong = kTile.form == TileForm::PingPong;
+  static constexpr bool kClusterSplit = kTile.form == TileForm::ClusterSplit;
+  using TileA = OperandTile<kMajorA, kTile.rows, kTile.depth>;
+  using TileB = OperandTile<kMajorB, kTile.cols, kTile.depth>;
+  static constexpr int kStages = stage_count(kTile, kMajorA, kMajorB);
+  static constexpr int kStageBytes = stage_bytes(kTile, kMajorA, kMajorB);
+  static constexpr int kConsumerRows = consumer_rows(kTile);
+  static constexpr int kSlabs =
+      kConsumerRows / 64;  // 64-row products a consumer makes of each slice
+  static constexpr int kReleasingWarps = kPingPong ? 4 : 4 * kTile.consumers;  // a stage
+  static constexpr int kSlices = kTile.depth / 16;
+  // Producer + 2 * consumer = 504: what 384 threads at the launch bound of 168 own together. Beside
+  // 192 accumulators the epilogues spill at 232.
+  static constexpr bool kTight = kSlabs * kTile.cols / 2 >= 192;
+  static constexpr int kProducerRegisters = kTight ? 24 : 40;
+  static constexpr int kConsumerRegisters = kTight ? 240 : 232;
+  using Cursor = RingCursor<kStages>;
+  using Accumulators = float[kSlabs][kTile.cols / 2];
+
+  const GemmParams& p;
+  std::uint32_t base;  // shared address of stage 0
+  Ring<kStages> ring;
+
+  __device__ __forceinline__ GemmKernel(const GemmParams& params, std::uint32_t shared)
+      : p(params),
+        base(shared),
+        ring{shared + kStages * kStageBytes + staging_bytes(kTile) + bias_bytes(kTile)} {}
+
+  // Blocks that multicast to one another.
+  __device__ __forceinline__ int sharing_blocks() const { return p.cluster_rows * p.cluster_cols; }
+
+  __device__ __forceinline__ void run() {
+    if (threadIdx.x == 0) {
+      ptx::prefetch_map(&p.a);
+      ptx::prefetch_map(&p.b);
+      ring.init(kReleasingWarps * sharing_blocks());
+      if constexpr (kClusterSplit) {
+        cluster_sum().init();
+        ptx::fence_barrier_init();
+      }
+    }
+    sync_all();
+    ptx::wait_for_dependencies();
+    ptx::launch_dependents();
+    const int warpgroup = __shfl_sync(0xFFFFFFFF, threadIdx.x / 128, 0);
+    if (warpgroup == 0) {
+      if constexpr (kTile.consumers == 2) ptx::registers_lower<kProducerRegisters>();
+      if (threadIdx.x == 0) produce();
+      __syncwarp();
+    } else {
+      if constexpr (kTile.consumers == 2) ptx::registers_raise<kConsumerRegisters>();
+      consume(warpgroup - 1);
+    }
+    // A block may not exit while its neighbour can still arrive at its barriers or write its
+    // stages.
+    if (sharing_blocks() > 1) ptx::cluster_sync();
+  }
+
+ private:
+  __device__ __forceinline__ ClusterSum<kTile> cluster_sum() const {
+    return {base, ring.barriers + 16 * kStages, p.cluster_split,
+            static_cast<int>(ptx::cluster_rank())};
+  }
+  __device__ __forceinline__ void sync_all() const {
+    if (p.cluster_shift > 0) {
+      ptx::cluster_sync();
+    } else {
+      __syncthreads();
+    }
+  }
+
+  // --- producer
+  // ---------------------------------------------------------------------------------------------------
+
+  __device__ __forceinline__ void produce() {
+    Cursor at;
+    for (Scheduler scheduler(p); !scheduler.done(); scheduler.next()) {
+      const TilePlace tile = scheduler.place();
+      const Slice slice = scheduler.slice();
+      const int row = tile.row_tile * kTile.rows, col = tile.col_tile * kTile.cols;
+      if (p.store == StoreMode::FusedBoxes) prefetch_bias(col, tile.batch);
+      const int batch_a = p.a_batched ? tile.batch : 0, batch_b = p.b_batched ? tile.batch : 0;
+      for (int k = slice.begin; k < slice.begin + slice.count; ++k) {
+        ring.wait_empty(at);
+        ptx::barrier_expect_bytes(ring.full(at.stage), kStageBytes);
+        const std::uint32_t stage = base + at.stage * kStageBytes;
+        // Blocks in one column of the cluster share B; blocks in one row share A.
+        load<TileA, kMajorA, kTile.rows>(stage, &p.a, ring.full(at.stage), row, k, batch_a,
+                                         p.cluster_cols);
+        load<TileB, kMajorB, kTile.cols>(stage + TileA::kBytes, &p.b, ring.full(at.stage), col, k,
+                                         batch_b, p.cluster_rows);
+        at.advance();
+      }
+    }
+  }
+
+  // Towards L2, while the products are made.
+  __device__ __forceinline__ void prefetch_bias(int col, int batch) const {
+    const VectorRef& bias = p.epilogue.bias;
+    if (bias.data == nullptr) return;
+    const int bytes = bias.type == Element::F32 ? 4 : 2;
+    const char* from =
+        static_cast<const char*>(bias.data) + (batch * bias.batch_stride + col) * bytes;
+    for (int i = 0; i < kTile.cols && col + i < p.cols; i += 32) ptx::prefetch_l2(from + i * bytes);
+  }
+
+  template <class Tile, Major kMajor, int kExtent>
+  __device__ __forceinline__ void load(std::uint32_t to, const CUtensorMap* map, std::uint32_t full,
+                                       int first, int k, int batch, int share) const {
+    if (share == 1) {
+      load_panels<Tile, kMajor, kExtent, 1>(to, map, full, first, k, batch, 0);
+    } else {
+      load_panels<Tile, kMajor, kExtent, 2>(to, map, full, first, k, batch, ptx::cluster_rank());
+    }
+  }
+  // All panels of an operand, or this block's half of each, sent to both.
+  template <class Tile, Major kMajor, int kExtent, int kShare>
+  __device__ __forceinline__ void load_panels(std::uint32_t to, const CUtensorMap* map,
+                                              std::uint32_t full, int first, int k, int batch,
+                                              int part) const {
+    constexpr Box kBox = operand_box(kMajor, kExtent, kTile.depth, kShare);
+    const std::uint32_t at = to + part * kBox.outer * Tile::kRowBytes;
+#pragma unroll
+    for (int panel = 0; panel < Tile::kPanels; ++panel) {
+      int x, y;
+      if constexpr (kMajor == Major::K) {
+        x = k * kTile.depth + panel * 64;
+        y = first + part * kBox.outer;
+      } else {
+        x = first + panel * Tile::kWidth;
+        y = k * kTile.depth + part * kBox.outer;
+      }
+      if constexpr (kShare == 1) {
+        ptx::load_box(at + panel * Tile::kPanelBytes, map, full, x, y, batch);
+      } else {
+        ptx::load_box_multicast(at + panel * Tile::kPanelBytes, map, full, 3, x, y, batch);
+      }
+    }
+  }
+
+  // --- consumers
+  // ------------------------------------------------------------------------------------------------------
+
+  __device__ __forceinline__ void consume(int consumer) {
+    WarpOutput<kSlabs, kTile.cols, kClusterSplit> output{p, staging_at(), bias_at()};
+    Scheduler scheduler(p);
+    if (kClusterSplit && p.cluster_split > 1)
+      output.owners = p.cluster_split - 1, output.owner = scheduler.rank();
+    Cursor at;
+    if (kPingPong && consumer == 1) {
+      ptx::named_arrive(1, 256);  // the first turn is consumer 0's
+      skip(scheduler, at);
+    }
+    while (!scheduler.done()) {
+      Accumulators acc;
+      if constexpr (kPingPong) ptx::named_sync(1 + consumer, 256);
+      multiply(acc, at, scheduler.slice().count, first_row());
+      if constexpr (kPingPong) ptx::named_arrive(1 + (consumer ^ 1), 256);
+      finish_products(acc, at);
+      if constexpr (kClusterSplit) {
+        if (p.cluster_split > 1) cluster_sum().reduce(acc);
+      }
+      const TilePlace tile = scheduler.place();
+      output.store(acc, tile.row_tile * kTile.rows + first_row() + threadIdx.x / 32 % 4 * 16,
+                   tile.col_tile * kTile.cols, tile.batch * p.order.splits.value + tile.split);
+      scheduler.next();
+      if constexpr (kPingPong) skip(scheduler, at);
+    }
+    output.drain();
+    if (kClusterSplit && p.cluster_split > 1) cluster_sum().leave();
+  }
+  // Ping-pong: past the other consumer's tile.
+  __device__ __forceinline__ void skip(Scheduler& scheduler, Cursor& at) const {
+    if (scheduler.done()) return;
+    at.advance(scheduler.slice().count);
+    scheduler.next();
+  }
+  // This consumer's first row of a tile.
+  static __device__ __forceinline__ int first_row() {
+    return kPingPong ? 0 : (threadIdx.x / 128 - 1) * kConsumerRows;
+  }
+  __device__ __forceinline__ std::uint32_t staging_at() const {
+    return base + kStages * kStageBytes + (threadIdx.x / 32 - 4) * kStagingPerWarp;
+  }
+  __device__ __forceinline__ std::uint32_t bias_at() const {
+    return base + kStages * kStageBytes + staging_bytes(kTile) +
+           (threadIdx.x / 128 - 1) * kTile.cols * 4;
+  }
+
+  // Issues every product of a tile. One stage stays in flight: it is released when the next one has
+  // been issued.
+  __device__ __forceinline__ void multiply(Accumulators& acc, Cursor& at, int k_count,
+                                           int first_row) {
+    int before = -1;
+    for (int k = 0; k < k_count; ++k) {
+      ring.wait_full(at);
+      const std::uint32_t stage = base + at.stage * kStageBytes;
+      const std::uint64_t a = TileA::descriptor(stage + TileA::offset(first_row, 0));
+      const std::uint64_t b = TileB::descriptor(stage + TileA::kBytes);
+      ptx::wgmma_fence();
+#pragma unroll
+      for (int slice = 0; slice < kSlices; ++slice) {
+#pragma unroll
+        for (int slab = 0; slab < kSlabs; ++slab) {
+          Wgmma<kTile.cols>::template multiply<kType, TileA::kTransposed, TileB::kTransposed>(
+              acc[slab], a + TileA::offset(slab * 64, slice) / 16, b + TileB::offset(0, slice) / 16,
+              k != 0 || slice != 0);
+        }
+      }
+      ptx::wgmma_commit();
+      if (before >= 0) {
+        ptx::wgmma_wait<1>();
+        ring.release(before, sharing_blocks());
+      }
+      before = at.stage;
+      at.advance();
+    }
+  }
+
+  // Waits for the last stage; the empty statements keep the compiler from reading accumulators
+  // before that.
+  __device__ __forceinline__ void finish_products(Accumulators& acc, const Cursor& at) {
+    ptx::wgmma_wait<0>();
+#pragma unroll
+    for (int slab = 0; slab < kSlabs; ++slab) {
+#pragma unroll
+      for (int i = 0; i < kTile.cols / 2; ++i) asm volatile("" : "+f"(acc[slab][i])::"memory");
+    }
+    ring.release(at.stage == 0 ? kStages - 1 : at.stage - 1, sharing_blocks());
+  }
+};
+
+// By position in the tile table: nvcc 13.0 writes host stubs that do not compile for a struct
+// template argument.
+template <int kTile, Element kType, Major kMajorA, Major kMajorB>
+__global__ void __launch_bounds__(tile_threads(kTiles[kTile]), 1)
+    gemm_wgmma(const __grid_constant__ GemmParams params) {
+  extern __shared__ __align__(1024) unsigned char shared[];
+  GemmKernel<kTiles[kTile], kType, kMajorA, kMajorB>(params, ptx::shared_address(shared)).run();
+}
+
+}  // namespace girih::inline v0::cuda

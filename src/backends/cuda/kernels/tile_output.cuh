@@ -1,0 +1,253 @@
+#pragma once
+// How one consumer warp turns its accumulators into C. A warp owns 16 of every 64 rows of its
+// warpgroup's tile and 4 KiB of staging memory, so no warp waits for another.
+//
+// An accumulator block of 16 x 8: lane l holds (l / 4, 2 * (l % 4) + {0, 1}) in [0], [1] and row +
+// 8 in [2], [3].
+
+#include <cstdint>
+
+#include "backends/cuda/kernels/epilogue.cuh"
+#include "backends/cuda/kernels/gemm_params.hpp"
+#include "backends/cuda/kernels/ptx.cuh"
+
+namespace girih::inline v0::cuda {
+
+template <int kSlabs, int kCols, bool kSplit>
+struct WarpOutput {
+  using Accumulators = float[kSlabs][kCols / 2];
+  static constexpr int kChunk = store_columns(kCols);  // columns staged at a time
+  static constexpr int kChunks = kCols / kChunk;
+  static constexpr int kBoxRowBytes = kChunk * 2;
+  static constexpr std::uint32_t kBoxSwizzle = kBoxRowBytes / 16 - 1;
+  static constexpr std::uint32_t kHalf = kStagingPerWarp / 2;
+  static constexpr int kUnits = kChunk / 4;  // 16-byte units of an f32 row of a chunk
+
+  const GemmParams& p;
+  std::uint32_t staging;  // this warp's
+  std::uint32_t bias;     // this warpgroup's: kCols f32
+  // A block of a cluster that splits K stores the chunks with chunk & owners == owner: others hold
+  // partial sums.
+  int owners = 0;
+  int owner = 0;
+  std::uint32_t half = 0;  // which half of the staging memory the next box goes through
+
+  // Stores kSlabs times 16 rows, 64 apart, from `row` on and kCols columns from `col` on, of output
+  // batch `batch`.
+  __device__ __forceinline__ void store(Accumulators& acc, int row, int col, int batch) {
+    if (p.store == StoreMode::Boxes) {
+      store_boxes(acc, row, col, batch, resolve(p.epilogue.alpha));
+    } else if (p.store == StoreMode::FusedBoxes) {
+      fuse(acc, col, batch);
+      store_boxes(acc, row, col, batch, 1.0f);
+    } else if (p.store == StoreMode::Fragments) {
+      store_fragments(acc, row, col, batch);
+    } else {
+      store_general(acc, row, col, batch);
+    }
+  }
+
+  // Shared memory may not be given up while boxes are still being read out of it.
+  __device__ __forceinline__ void drain() const {
+    if (ptx::lane() == 0) ptx::store_wait_read<0>();
+  }
+
+ private:
+  __device__ __forceinline__ bool mine(int chunk) const {
+    return !kSplit || (chunk & owners) == owner;
+  }
+
+  // --- 2-byte outputs, alpha alone: registers, stmatrix, tensor copy
+  // ------------------------------------------------
+
+  __device__ __forceinline__ void store_boxes(const Accumulators& acc, int row, int col, int batch,
+                                              float alpha) {
+    const Element type = p.epilogue.out.type;
+    const int lane = ptx::lane();
+    const std::uint32_t first = (lane & 15) * kBoxRowBytes + (lane >> 4) * 16;
+#pragma unroll
+    for (int slab = 0; slab < kSlabs; ++slab) {
+#pragma unroll
+      for (int chunk = 0; chunk < kChunks; ++chunk) {
+        if (!mine(slab * kChunks + chunk)) continue;
+        const std::uint32_t at = acquire_half();
+#pragma unroll
+        for (int pair = 0; pair < kChunk / 16; ++pair) {
+          const float* v = acc[slab] + (chunk * kChunk + pair * 16) / 2;
+          const std::uint32_t byte = first + pair * 32;
+          ptx::store_matrix_x4(
+              at + (byte ^ (((byte >> 7) & kBoxSwizzle) << 4)),
+              pack(type, alpha * v[0], alpha * v[1]), pack(type, alpha * v[2], alpha * v[3]),
+              pack(type, alpha * v[4], alpha * v[5]), pack(type, alpha * v[6], alpha * v[7]));
+        }
+        send_box(at, col + chunk * kChunk, row + slab * 64, batch);
+      }
+    }
+  }
+  // alpha, bias and activation in place. The warpgroup first brings the tile's bias to shared
+  // memory: read column by column from global memory it cost a trip to L2 for every 16 columns, 12
+  // us a tile.
+  __device__ __forceinline__ void fuse(Accumulators& acc, int col, int batch) const {
+    const bool biased = p.epilogue.bias.data != nullptr;
+    if (biased) stage_bias(col, batch);
+    const float alpha = resolve(p.epilogue.alpha);
+    const std::uint32_t mine = bias + 8 * (ptx::lane() & 3);
+#pragma unroll
+    for (int block = 0; block < kCols / 8; ++block) {
+      const float2 b = biased ? ptx::load_shared_pair(mine + block * 32) : float2{0.0f, 0.0f};
+#pragma unroll
+      for (int slab = 0; slab < kSlabs; ++slab) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          float& x = acc[slab][block * 4 + i];
+          x = __fadd_rn(__fmul_rn(alpha, x), i & 1 ? b.y : b.x);
+        }
+      }
+    }
+    activate<kSlabs * kCols / 2>(p.epilogue.activation, &acc[0][0]);
+  }
+  __device__ __forceinline__ void stage_bias(int col, int batch) const {
+    const int thread = threadIdx.x % 128,
+              barrier = 2 + threadIdx.x / 128;  // 3 and 4; ping-pong turns use 1 and 2
+    ptx::named_sync(barrier, 128);              // the last tile's bias has been read
+    if (2 * thread < kCols) {
+      const float2 b =
+          load_pair(p.epilogue.bias, batch, col + 2 * thread, static_cast<int>(p.cols));
+      ptx::store_shared(bias + 8 * thread, b.x, b.y);
+    }
+    ptx::named_sync(barrier, 128);
+  }
+  __device__ __forceinline__ std::uint32_t acquire_half() {
+    if (ptx::lane() == 0) ptx::store_wait_read<1>();
+    __syncwarp();
+    const std::uint32_t at = staging + half;
+    half ^= kHalf;
+    return at;
+  }
+  __device__ __forceinline__ void send_box(std::uint32_t from, int col, int row, int batch) const {
+    ptx::fence_async_proxy();
+    __syncwarp();
+    if (ptx::lane() == 0) {
+      if (row < p.rows && col < p.cols) ptx::store_box(&p.out, from, col, row, batch);
+      ptx::store_commit();  // also when empty: acquire_half() counts groups
+    }
+  }
+
+  // --- f32 outputs, alpha alone: registers to memory, every warp store in whole 32-byte sectors
+  // ----------------------
+
+  __device__ __forceinline__ void store_fragments(const Accumulators& acc, int row, int col,
+                                                  int batch) const {
+    const float alpha = resolve(p.epilogue.alpha);
+    const MatrixRef& out = p.epilogue.out;
+    const int lane = ptx::lane(), r = row + (lane >> 2), c = col + 2 * (lane & 3);
+    float* base = static_cast<float*>(out.data) + batch * out.batch_stride;
+    base += p.transposed ? c * out.ld + r : r * out.ld + c;
+#pragma unroll
+    for (int slab = 0; slab < kSlabs; ++slab) {
+#pragma unroll
+      for (int half_row = 0; half_row < 2; ++half_row) {
+        const int down = slab * 64 + half_row * 8;
+        if (r + down >= p.rows) continue;
+        float* to = base + (p.transposed ? down : down * out.ld);
+#pragma unroll
+        for (int block = 0; block < kCols / 8; ++block) {
+          if (!mine(slab * kChunks + block * 8 / kChunk)) continue;
+          const float x = alpha * acc[slab][block * 4 + half_row * 2];
+          const float y = alpha * acc[slab][block * 4 + half_row * 2 + 1];
+          const int left = static_cast<int>(p.cols) - c - block * 8;
+          if (p.transposed) {
+            if (left > 0) to[block * 8 * out.ld] = x;
+            if (left > 1) to[(block * 8 + 1) * out.ld] = y;
+          } else if (left > 1) {
+            *reinterpret_cast<float2*>(to + block * 8) = {x, y};
+          } else if (left > 0) {
+            to[block * 8] = x;
+          }
+        }
+      }
+    }
+  }
+
+  // --- any output, any epilogue: through f32 in staging memory, then row by row of C
+  // ---------------------------------
+
+  // The loop is rolled around one copy of the epilogue; only the register reads are written out
+  // chunk by chunk. With a copy a chunk, ptxas took 3.9 s a kernel and spilled.
+  __device__ __forceinline__ void store_general(const Accumulators& acc, int row, int col,
+                                                int batch) const {
+#pragma unroll 1
+    for (int step = 0; step < kSlabs * kChunks; ++step) {
+      if (!mine(step)) continue;
+      __syncwarp();
+#pragma unroll
+      for (int s = 0; s < kSlabs * kChunks; ++s) {
+        if (s == step) stage_chunk(acc[s / kChunks] + s % kChunks * kChunk / 2);
+      }
+      __syncwarp();
+      finish_chunk(row + step / kChunks * 64, col + step % kChunks * kChunk, batch);
+    }
+  }
+
+  // Byte of (row, column) of a chunk staged in C's order: rows of kUnits 16-byte units, rotated by
+  // an even number of units so that the fragment's 8-byte writes spread over the banks.
+  static __device__ __forceinline__ std::uint32_t staged(int row, int column) {
+    return row * kUnits * 16 + (((column >> 2) ^ ((row << 1) & (kUnits - 1))) << 4) +
+           (column & 3) * 4;
+  }
+  // The same for a transposed chunk: the tile's columns are C's rows, each 16 long.
+  static __device__ __forceinline__ std::uint32_t staged_transposed(int row, int column) {
+    return column * 64 + ((((row >> 2) ^ (column >> 1)) & 3) << 4) + (row & 3) * 4;
+  }
+
+  __device__ __forceinline__ void stage_chunk(const float* acc) const {
+    const int lane = ptx::lane(), r = lane >> 2, c = 2 * (lane & 3);
+    if (p.transposed) {
+#pragma unroll
+      for (int block = 0; block < kChunk / 8; ++block) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          ptx::store_shared(staging + staged_transposed(r + i / 2 * 8, block * 8 + c + i % 2),
+                            acc[block * 4 + i]);
+        }
+      }
+      return;
+    }
+#pragma unroll
+    for (int block = 0; block < kChunk / 8; ++block) {
+      const float* v = acc + block * 4;
+      ptx::store_shared(staging + staged(r, block * 8 + c), v[0], v[1]);
+      ptx::store_shared(staging + staged(r + 8, block * 8 + c), v[2], v[3]);
+    }
+  }
+
+  // Each lane keeps one quad of columns and walks down the rows, kBatch at a time: the column's
+  // scale and bias are loaded once, and kBatch hides the latency of the loads. Few registers are
+  // left beside 160 or 192 accumulators.
+  __device__ __forceinline__ void finish_chunk(int row, int col, int batch) const {
+    constexpr int kBatch = kSlabs * kCols / 2 > 160 ? 1 : kSlabs * kCols / 2 > 128 ? 2 : 4;
+    // Quads of a row of C in the chunk: 4 when transposed, else kUnits.
+    const int rows = p.transposed ? kChunk : kStoreRows, step = p.transposed ? 8 : 32 / kUnits;
+    const int lane = ptx::lane(), c = (p.transposed ? lane % 4 : lane % kUnits) * 4;
+    const int n = (p.transposed ? row : col) + c;
+    const int left = static_cast<int>(p.transposed ? p.rows : p.cols) - n;
+    if (left <= 0) return;
+    const int m = p.transposed ? col : row,
+              m_end = static_cast<int>(p.transposed ? p.cols : p.rows);
+    const ColumnQuad q(p.epilogue, n, left, batch);
+#pragma unroll 1
+    for (int r = p.transposed ? lane / 4 : lane / kUnits; r < rows; r += kBatch * step) {
+      float v[kBatch][4];
+#pragma unroll
+      for (int i = 0; i < kBatch; ++i) {
+        const int at = min(r + i * step, rows - 1);
+        const float4 x =
+            ptx::load_shared(staging + (p.transposed ? staged_transposed(c, at) : staged(at, c)));
+        v[i][0] = x.x, v[i][1] = x.y, v[i][2] = x.z, v[i][3] = x.w;
+      }
+      finish(p.epilogue, q, v, m + r, step, min(m_end, m + rows));
+    }
+  }
+};
+
+}  // namespace girih::inline v0::cuda

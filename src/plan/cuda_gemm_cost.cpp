@@ -1,0 +1,306 @@
+#include "plan/cuda_gemm_cost.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/checked.hpp"
+#include "plan/cuda_gemm_layout.hpp"
+#include "plan/cuda_gemm_tuned.hpp"
+
+namespace girih::inline v0 {
+namespace {
+
+using cuda::Major;
+using cuda::TileConfig;
+using cuda::TileForm;
+
+/// Times in microseconds, cycles of one multiprocessor at the clock that it holds under load.
+/// Fitted to 5200 timings of 60 shapes on an H200 (132 multiprocessors, 60 MB of L2): the choice is
+/// 2.7 % behind the best measured plan on average.
+constexpr double kGigahertz = 1.75;
+constexpr double kLaunch = 2.14;            // an empty main loop, without the epilogue
+constexpr double kStageCycles = 42.4;       // barrier work a stage
+constexpr double kLeastColumns = 59;        // a narrower product takes as long
+constexpr double kIngress = 84;             // bytes a cycle into one shared memory
+constexpr double kBoxCycles = 1.55;         // the copy engine, a row of a box, whatever its width
+constexpr double kEpilogueFixed = 535;      // cycles
+constexpr double kStoreBytes = 40.6;        // a cycle, out of one multiprocessor, box stores
+constexpr double kGeneralBytes = 8;         // the same through the general epilogue
+constexpr double kUnitCycles = 658;         // from one unit to the next
+constexpr double kL2 = 14.2e6;              // bytes a us out of L2, a multicast counted once
+constexpr double kMemoryShare = 0.854;      // of the nominal bandwidth that reads reach
+constexpr double kMemoryLaunch = 1.03;      // what a memory-bound launch adds to its bytes
+constexpr double kSustained = 968e6 / 132;  // flops a us and multiprocessor that power leaves
+constexpr double kPingPong = 0.934;         // main loop of a ping-pong tile, relative
+constexpr double kPingPongPower = 1.035;    // sustained rate of tiles whose products never pause
+constexpr double kReduce = 2.16;            // the second kernel of a split product
+constexpr double kReduceBytes = 4.15e6;     // a us: partials, written and read
+constexpr double kExchange = 2.0;           // a cluster that splits K: two synchronisations
+constexpr double kExchangeBytes = 39.7;     // a cycle, between the memories of a cluster
+constexpr double kCluster = 0.05;
+constexpr double kClusterStage = 60.3;  // cycles a stage more where blocks wait for one another
+constexpr double kTrafficPower = 27.2;  // what operand traffic takes from the power for products
+constexpr double kSharedPower = 1.22;   // of an operand that a cluster multicasts, relative
+constexpr double kShortRows = 0.113;    // what 128-byte pieces of a row cost memory
+constexpr double kPackLaunch = 2;       // a copy before or after the product
+
+constexpr std::int64_t kMaxCount = std::numeric_limits<std::int32_t>::max() - 1024;  // and a tile
+constexpr std::int64_t kPartialLimit = std::int64_t{256} << 20;
+constexpr std::int64_t kMaxSplitUnits = 1056;  // more tiles than that fill the device without one
+constexpr int kSplits[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32};
+
+/// One way to launch a product on one tile.
+struct Form {
+  int cluster_rows = 1, cluster_columns = 1;
+  int cluster_split = 1;
+  int splits = 1;
+  bool swapped = false;
+};
+
+/// A product as a tile sees it.
+class TileModel {
+ public:
+  TileModel(const GemmProblem& problem, const KernelInfo& kernel, const DeviceInfo& device) noexcept
+      : problem_(problem),
+        device_(device),
+        tile_{static_cast<int>(kernel.tile_m), static_cast<int>(kernel.tile_n),
+              static_cast<int>(kernel.tile_k), kernel.consumers, kernel.form},
+        a_(cuda_operand_a(problem).major),
+        b_(cuda_operand_b(problem).major),
+        stages_(ceil_div(problem.k, tile_.depth)),
+        out_bytes_(static_cast<double>(bit_width(problem.c.dtype) / 8)),
+        fast_epilogue_(!problem.reads_c() && !problem.residual && !problem.a_scale &&
+                       !problem.b_scale) {}
+
+  [[nodiscard]] bool allows(const Form& form) const noexcept {
+    const std::int64_t rows = ceil_div(form.swapped ? problem_.n : problem_.m, tile_.rows);
+    const std::int64_t columns = ceil_div(form.swapped ? problem_.m : problem_.n, tile_.cols);
+    if (form.cluster_rows > 1 && rows < 2) return false;
+    if (form.cluster_columns > 1 && columns < 2) return false;
+    const std::int64_t slices = std::int64_t{form.splits} * form.cluster_split;
+    const auto units = checked_mul(rows * columns, problem_.batch * slices);
+    if (!units || *units >= kMaxCount) return false;
+    // A slice keeps at least four stages, and what splits has too few tiles for the device.
+    if (slices > 1 && (stages_ < 4 * slices || *units > kMaxSplitUnits)) return false;
+    if (form.cluster_split > 1 && !cuda::cluster_split_fits(tile_, form.cluster_split))
+      return false;
+    return form.splits == 1 || partial_bytes(form) <= static_cast<double>(kPartialLimit);
+  }
+
+  /// Microseconds.
+  [[nodiscard]] double predict(const Form& form) const noexcept {
+    const bool ping_pong = tile_.form == TileForm::PingPong;
+    const int blocks = form.cluster_rows * form.cluster_columns;
+    const std::int64_t slices = std::int64_t{form.splits} * form.cluster_split;
+    const auto units = static_cast<double>(
+        ceil_div(form.swapped ? problem_.n : problem_.m, tile_.rows * form.cluster_rows) *
+        ceil_div(form.swapped ? problem_.m : problem_.n, tile_.cols * form.cluster_columns) *
+        problem_.batch * slices);
+    const auto depth_stages = static_cast<double>(ceil_div(stages_, slices));
+    const double width = std::max<double>(tile_.cols, kLeastColumns);
+    const double loop = main_loop(form, depth_stages, width, blocks);
+    const double end = epilogue(form);
+    const double slots = cluster_slots(blocks * form.cluster_split) * form.cluster_split;
+    const double turns = std::ceil(units / slots);
+    double cycles = ping_pong ? turns * std::max(loop, end / 2) + end : turns * (loop + end);
+    if (form.cluster_split > 1) {
+      cycles += 4.0 * tile_.rows * tile_.cols * (form.cluster_split - 1) / form.cluster_split /
+                kExchangeBytes;
+    }
+    const double depth = depth_stages * tile_.depth;
+    const double padded = 2 * units * blocks * tile_.rows * width * depth;
+    const double loaded =
+        units * depth * 2 * (tile_.rows * form.cluster_rows + tile_.cols * form.cluster_columns);
+    double us = cycles / (kGigahertz * 1e3);
+    us = std::max(
+        us, padded / (kSustained * device_.multiprocessors * (ping_pong ? kPingPongPower : 1.0)) *
+                (1 + kTrafficPower * traffic(form)));
+    us = std::max(us, loaded / kL2);
+    us = std::max(us, memory(form));
+    us += kLaunch + (blocks > 1 ? kCluster : 0) + (form.cluster_split > 1 ? kExchange : 0);
+    if (form.splits > 1) us += kReduce + 2 * partial_bytes(form) / kReduceBytes;
+    return us;
+  }
+
+ private:
+  [[nodiscard]] Major rows_major(const Form& form) const noexcept { return form.swapped ? b_ : a_; }
+  [[nodiscard]] Major columns_major(const Form& form) const noexcept {
+    return form.swapped ? a_ : b_;
+  }
+
+  [[nodiscard]] double main_loop(const Form& form, double depth_stages, double width,
+                                 int blocks) const noexcept {
+    const Major rows = rows_major(form), columns = columns_major(form);
+    const double products = tile_.rows * width * tile_.depth / 2048.0 *
+                            (tile_.form == TileForm::PingPong ? kPingPong : 1.0);
+    const double box_rows =
+        cuda::loaded_extent(rows, tile_.rows) * tile_.depth / cuda::box_width(rows, tile_.rows) +
+        cuda::loaded_extent(columns, tile_.cols) * tile_.depth /
+            cuda::box_width(columns, tile_.cols);
+    const double copies =
+        std::max(cuda::stage_bytes(tile_, rows, columns) / kIngress, box_rows * kBoxCycles);
+    return depth_stages *
+               (std::max(products, copies) + kStageCycles + (blocks > 1 ? kClusterStage : 0)) +
+           kUnitCycles;
+  }
+
+  [[nodiscard]] double epilogue(const Form& form) const noexcept {
+    const bool fast = form.splits > 1 || (fast_epilogue_ && !form.swapped);
+    const double bytes = form.splits > 1 ? 4 : out_bytes_;
+    return kEpilogueFixed + tile_.rows * tile_.cols * bytes / form.cluster_split /
+                                (fast ? kStoreBytes : kGeneralBytes);
+  }
+
+  /// Clusters that run at once. One stays inside a group of 16 or 18 multiprocessors, some of which
+  /// are switched off: 32 clusters of 4 took two turns on an H200.
+  [[nodiscard]] double cluster_slots(int blocks) const noexcept {
+    const int sms = device_.multiprocessors;
+    return std::max(1, blocks <= 2 ? sms / blocks : sms * 17 / 20 / blocks);
+  }
+
+  [[nodiscard]] double traffic(const Form& form) const noexcept {
+    return (form.cluster_columns > 1 ? kSharedPower : 1.0) / tile_.rows +
+           (form.cluster_rows > 1 ? kSharedPower : 1.0) / tile_.cols;
+  }
+
+  [[nodiscard]] double partial_bytes(const Form& form) const noexcept {
+    if (form.splits == 1) return 0;
+    return 4.0 * static_cast<double>(problem_.batch) * form.splits *
+           static_cast<double>(problem_.m) * static_cast<double>(problem_.n);
+  }
+
+  [[nodiscard]] double memory(const Form& form) const noexcept {
+    const auto m = static_cast<double>(problem_.m), n = static_cast<double>(problem_.n);
+    const auto k = static_cast<double>(problem_.k);
+    const double moved =
+        static_cast<double>(problem_.batch) * (2 * (m * k + k * n) + out_bytes_ * m * n);
+    const double rate = device_.memory_gb_per_s * 1e3 * kMemoryShare;
+    return (moved + partial_bytes(form) / 2) / rate * (1 + kShortRows * 64 / tile_.depth) +
+           kMemoryLaunch;
+  }
+
+  const GemmProblem& problem_;
+  const DeviceInfo& device_;
+  TileConfig tile_;
+  Major a_, b_;
+  std::int64_t stages_;
+  double out_bytes_;
+  bool fast_epilogue_;
+};
+
+/// Calls offer(form) for every form of a launch, in a fixed order.
+template <class Offer>
+void for_each_form(int max_splits, const Offer& offer) noexcept {
+  for (const bool swapped : {false, true}) {
+    for (int split = 2; split <= std::min(8, max_splits); split *= 2) {
+      if (!offer(Form{.cluster_split = split, .swapped = swapped})) continue;
+    }
+    for (const auto& [rows, columns] : {std::pair{1, 1}, {2, 1}, {1, 2}}) {
+      for (const int splits : kSplits) {
+        if (splits > max_splits) break;
+        const Form form{
+            .cluster_rows = rows, .cluster_columns = columns, .splits = splits, .swapped = swapped};
+        if (!offer(form)) break;  // more slices are refused for the same reason
+      }
+    }
+  }
+}
+
+/// Copies before and after the product, in seconds.
+double copy_seconds(const CudaGemmLayout& layout, const GemmProblem& problem,
+                    const DeviceInfo& device) noexcept {
+  const int copies = layout.a.packed + layout.b.packed + layout.packs_residual + layout.packs_bias +
+                     layout.stages_c * (problem.reads_c() ? 2 : 1);
+  if (copies == 0) return 0;
+  const double bytes = 2 * static_cast<double>(layout.bytes);
+  return copies * kPackLaunch * 1e-6 + bytes / (device.memory_gb_per_s * 1e9 * kMemoryShare);
+}
+
+bool counts_fit(const GemmProblem& problem) noexcept {
+  return problem.m <= kMaxCount && problem.n <= kMaxCount && problem.k <= kMaxCount &&
+         problem.batch <= kMaxCount;
+}
+
+GemmSelection wgmma_candidate(const GemmProblem& problem, const KernelInfo& kernel,
+                              const DeviceInfo& device) noexcept {
+  GemmSelection choice;
+  if (!counts_fit(problem)) return choice;
+  const TileModel model(problem, kernel, device);
+  Form best;
+  double microseconds = std::numeric_limits<double>::infinity();
+  const bool invariant = problem.reproducibility == Reproducibility::RowInvariant;
+  if (problem.is_empty() || problem.skips_product()) {
+    microseconds = kReduce;
+  } else if (const CudaTunedRow* row = find_tuned(problem, kernel, device);
+             row != nullptr && !(invariant && (row->splits > 1 || row->cluster_split > 1))) {
+    best = {row->cluster_rows, row->cluster_columns, row->cluster_split, row->splits,
+            row->swaps_sides};
+    microseconds = model.predict(best);
+    choice.is_tuned = true;
+    choice.band = row->band;
+    choice.traversal = row->band_columns ? Traversal::ColumnMajor : Traversal::RowMajor;
+  } else {
+    for_each_form(invariant ? 1 : 32, [&](const Form& form) noexcept {
+      if (!model.allows(form)) return false;
+      const double time = model.predict(form);
+      if (time < microseconds) {
+        microseconds = time;
+        best = form;
+      }
+      return true;
+    });
+    choice.band = kernel.tile_m * best.cluster_rows >= 256 ? 4 : 8;
+  }
+  if (microseconds == std::numeric_limits<double>::infinity()) return choice;
+  choice.kernel = &kernel;
+  choice.cluster_rows = best.cluster_rows;
+  choice.cluster_columns = best.cluster_columns;
+  choice.split_k = best.splits * best.cluster_split;
+  choice.split_kind = best.splits > 1          ? SplitKind::Workspace
+                      : best.cluster_split > 1 ? SplitKind::Cluster
+                                               : SplitKind::None;
+  choice.swaps_sides = best.swapped;
+  if (problem.is_empty()) return choice;
+  const CudaGemmLayout layout = cuda_gemm_layout(problem, best.splits);
+  choice.workspace_bytes = layout.bytes;
+  choice.predicted_seconds = microseconds * 1e-6 + copy_seconds(layout, problem, device);
+  return choice;
+}
+
+GemmSelection simt_candidate(const GemmProblem& problem, const KernelInfo& kernel,
+                             const SelectionContext& context) noexcept {
+  const DeviceInfo& device = *context.device;
+  GemmSelection choice;
+  // A 16-bit product comes here when its extents leave the matrix rows, which would change a row's
+  // bits with M.
+  const bool is_substitute = problem.path == Path::Auto && problem.a.dtype != DType::F32 &&
+                             problem.a.dtype != DType::I8 && context.forced_kernel.empty() &&
+                             !counts_fit(problem);
+  if (is_substitute && problem.reproducibility == Reproducibility::RowInvariant) return choice;
+  choice.kernel = &kernel;
+  const auto tiles = [](std::int64_t extent, std::int64_t tile) {
+    return std::ceil(static_cast<double>(extent) / static_cast<double>(tile));
+  };
+  const double units = tiles(problem.m, kernel.tile_m) * tiles(problem.n, kernel.tile_n) *
+                       static_cast<double>(problem.batch);
+  const double unit_flops = 2.0 * static_cast<double>(kernel.tile_m * kernel.tile_n) *
+                            static_cast<double>(problem.skips_product() ? 0 : problem.k);
+  const double sms = std::max(1, device.multiprocessors);
+  const double rate = kernel.flops_per_cycle * device.clock_ghz * 1e9 * 0.4;
+  choice.predicted_seconds =
+      std::max(std::ceil(units / sms) * unit_flops / rate,
+               problem.bytes() / (device.memory_gb_per_s * 1e9 * kMemoryShare)) +
+      3e-6;
+  return choice;
+}
+
+}  // namespace
+
+GemmSelection cuda_gemm_candidate(const GemmProblem& problem, const KernelInfo& kernel,
+                                  const SelectionContext& context) noexcept {
+  return kernel.form == TileForm::None ? simt_candidate(problem, kernel, context)
+                                       : wgmma_candidate(problem, kernel, *context.device);
+}
+
+}  // namespace girih::inline v0

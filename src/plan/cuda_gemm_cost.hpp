@@ -1,0 +1,15 @@
+#pragma once
+
+#include "plan/gemm.hpp"
+
+namespace girih::inline v0 {
+
+/// The best way to launch a product on one row of the cuda backend, in closed form: cluster, split
+/// of K, sides, bands, workspace and time. `kernel` is null if the row cannot serve the product:
+/// tensor copies count in 32 bits, so M, N, K, the batch and the tiles must stay below 2^31.
+///
+/// Under RowInvariant no wgmma row splits K, so the order of a sum depends on K alone.
+GemmSelection cuda_gemm_candidate(const GemmProblem& problem, const KernelInfo& kernel,
+                                  const SelectionContext& context) noexcept;
+
+}  // namespace girih::inline v0

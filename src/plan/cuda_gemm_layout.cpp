@@ -1,0 +1,108 @@
+#include "plan/cuda_gemm_layout.hpp"
+
+#include <optional>
+
+#include "core/checked.hpp"
+
+namespace girih::inline v0 {
+namespace {
+
+using cuda::Major;
+
+constexpr std::int64_t kElementBytes = 2;
+constexpr std::int64_t kCopyAlignment = 16;
+constexpr std::int64_t kStrideLimit = std::int64_t{1} << 40;  // bytes, of a tensor map
+
+bool is_copy_stride(std::int64_t stride) noexcept {
+  return stride > 0 && stride < kStrideLimit / kElementBytes &&
+         stride * kElementBytes % kCopyAlignment == 0;
+}
+
+/// The operand as it lies, with `inner` elements in a row `ld` apart, if tensor copies can read it.
+std::optional<CudaOperand> in_place(const MatrixLayout& x, Major major, std::int64_t extent,
+                                    std::int64_t k, std::int64_t unit, std::int64_t ld,
+                                    std::int64_t batch) noexcept {
+  const std::int64_t inner = major == Major::K ? k : extent;
+  const std::int64_t outer = major == Major::K ? extent : k;
+  if (inner > 1 && unit != 1) return std::nullopt;
+  if (outer <= 1) ld = round_up(inner, kCopyAlignment / kElementBytes);
+  const std::int64_t batch_stride = batch > 1 ? x.batch_stride : 0;
+  if (x.alignment < kCopyAlignment || !is_copy_stride(ld) || ld < inner) return std::nullopt;
+  if (batch_stride != 0 && !is_copy_stride(batch_stride)) return std::nullopt;
+  return CudaOperand{major, extent, ld, batch_stride, false};
+}
+
+CudaOperand operand(const MatrixLayout& x, std::int64_t extent, std::int64_t k,
+                    std::int64_t extent_stride, std::int64_t k_stride,
+                    std::int64_t batch) noexcept {
+  if (const auto found = in_place(x, Major::K, extent, k, k_stride, extent_stride, batch)) {
+    return *found;
+  }
+  if (const auto found = in_place(x, Major::MN, extent, k, extent_stride, k_stride, batch)) {
+    return *found;
+  }
+  CudaOperand packed{.extent = extent, .packed = true};
+  packed.major = k_stride != 1 && extent_stride == 1 ? Major::MN : Major::K;
+  const bool k_major = packed.major == Major::K;
+  packed.ld = round_up(k_major ? k : extent, kCopyAlignment / kElementBytes);
+  packed.batch_stride = batch > 1 && x.batch_stride != 0 ? packed.ld * (k_major ? extent : k) : 0;
+  return packed;
+}
+
+/// Hands out `bytes` of the workspace.
+std::int64_t take(std::int64_t& used, std::int64_t bytes) noexcept {
+  const std::int64_t at = used;
+  used += round_up(bytes, 256);
+  return at;
+}
+
+std::int64_t packed_bytes(const CudaOperand& x, std::int64_t k, std::int64_t batch) noexcept {
+  const std::int64_t matrix = x.ld * (x.major == Major::K ? x.extent : k);
+  return kElementBytes * matrix * (x.batch_stride != 0 ? batch : 1);
+}
+
+}  // namespace
+
+CudaOperand cuda_operand_a(const GemmProblem& problem) noexcept {
+  return operand(problem.a, problem.m, problem.k, problem.a.row_stride, problem.a.column_stride,
+                 problem.batch);
+}
+CudaOperand cuda_operand_b(const GemmProblem& problem) noexcept {
+  return operand(problem.b, problem.n, problem.k, problem.b.column_stride, problem.b.row_stride,
+                 problem.batch);
+}
+
+CudaGemmLayout cuda_gemm_layout(const GemmProblem& problem, int splits) noexcept {
+  CudaGemmLayout layout;
+  const std::int64_t m = problem.m, n = problem.n, k = problem.k, batch = problem.batch;
+  std::int64_t used = 0;
+  if (!problem.skips_product()) {
+    layout.a = cuda_operand_a(problem);
+    layout.b = cuda_operand_b(problem);
+    if (layout.a.packed) layout.a_at = take(used, packed_bytes(layout.a, k, batch));
+    if (layout.b.packed) layout.b_at = take(used, packed_bytes(layout.b, k, batch));
+  }
+  layout.stages_c = n > 1 && problem.c.column_stride != 1;
+  layout.c_ld = layout.stages_c ? round_up(n, 8) : problem.c.row_stride;
+  layout.c_batch_stride = layout.stages_c ? layout.c_ld * m : problem.c.batch_stride;
+  if (layout.stages_c) {
+    layout.c_at = take(used, layout.c_ld * m * batch * bit_width(problem.c.dtype) / 8);
+  }
+  if (problem.residual && n > 1 && problem.residual->column_stride != 1) {
+    layout.packs_residual = true;
+    layout.residual_at = take(used, m * n * batch * bit_width(problem.residual->dtype) / 8);
+  }
+  if (problem.bias && n > 1 && problem.bias->stride != 1) {
+    layout.packs_bias = true;
+    const std::int64_t rows = problem.bias->batch_stride != 0 ? batch : 1;
+    layout.bias_at = take(used, n * rows * bit_width(problem.bias->dtype) / 8);
+  }
+  layout.partial_ld = round_up(n, 4);
+  if (splits > 1 && !problem.skips_product()) {
+    layout.partials_at = take(used, 4 * batch * splits * m * layout.partial_ld);
+  }
+  layout.bytes = used;
+  return layout;
+}
+
+}  // namespace girih::inline v0

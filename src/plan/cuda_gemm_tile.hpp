@@ -1,0 +1,120 @@
+#pragma once
+
+#include <cstdint>
+
+// Geometry of the 16-bit GEMM tiles of sm_90a, shared by the kernels, the host that encodes tensor
+// maps and launches, and the selection model. Included by device code: no other header belongs
+// here.
+
+namespace girih::inline v0::cuda {
+
+enum class Element : std::uint8_t { F32, BF16, F16, I8, I32, F8E4M3, F8E5M2 };
+
+// Which extent of an operand is contiguous in memory: K, or its own (M for A, N for B).
+enum class Major : std::uint8_t { K, MN };
+
+constexpr int element_bytes(Element e) {
+  return e == Element::F32 ? 4 : 2;
+}
+
+constexpr int kSharedLimit = 232448;   // 227 KiB: the most one sm_90 block may use
+constexpr int kStagingPerWarp = 4096;  // 16 x 64 f32, or two 16-row boxes of 128 bytes
+constexpr int kBarrierBytes = 256;     // full and empty barriers of at most 16 stages
+constexpr int kMaxStages = 12;
+
+// Cooperative: the consumers split the rows of one tile. PingPong: each consumer owns whole tiles
+// in turn, so that one's epilogue runs under the other's products. ClusterSplit: cooperative, one
+// tile a cluster, K split over its blocks.
+enum class TileForm : std::uint8_t { None, Cooperative, PingPong, ClusterSplit };
+
+// One tile shape. `rows` is the side that wgmma calls M (64 an instruction), `cols` the side it
+// calls N.
+struct TileConfig {
+  int rows;
+  int cols;
+  int depth;      // K elements a stage: a multiple of 64
+  int consumers;  // consumer warpgroups: 1 or 2
+  TileForm form;
+};
+
+constexpr int consumer_rows(TileConfig c) {
+  return c.form == TileForm::PingPong ? c.rows : c.rows / c.consumers;
+}
+constexpr int tile_threads(TileConfig c) {
+  return 128 * (c.consumers + 1);
+}
+
+// Contiguous elements of one box of an operand. K-major: 64 of K (128 bytes, 128-byte swizzle) by
+// all rows. MN-major: 64 of the extent by the depth of a stage; an extent that is no multiple of 64
+// is loaded beyond its end (96 and 160 columns in boxes of 32 were 15 % slower than 128 and 192 in
+// boxes of 64, though fewer bytes). Only extents below 64 take narrow boxes.
+constexpr int box_width(Major major, int extent) {
+  return major == Major::K || extent >= 64 ? 64 : extent;
+}
+constexpr int loaded_extent(Major major, int extent) {
+  return major == Major::K || extent < 64 ? extent : (extent + 63) / 64 * 64;
+}
+
+// What a stage holds: both operands, in the layout that memory has them in.
+constexpr int stage_bytes(TileConfig c, Major rows, Major cols) {
+  return (loaded_extent(rows, c.rows) + loaded_extent(cols, c.cols)) * c.depth * 2;
+}
+constexpr int staging_bytes(TileConfig c) {
+  return c.consumers * 4 * kStagingPerWarp;
+}
+constexpr int bias_bytes(TileConfig c) {
+  return c.consumers * c.cols * 4;
+}  // f32, one copy a consumer
+constexpr int stage_count(TileConfig c, Major rows, Major cols) {
+  const int fit = (kSharedLimit - staging_bytes(c) - bias_bytes(c) - kBarrierBytes) /
+                  stage_bytes(c, rows, cols);
+  return fit < kMaxStages ? fit : kMaxStages;
+}
+constexpr int shared_bytes(TileConfig c, Major rows, Major cols) {
+  return stage_count(c, rows, cols) * stage_bytes(c, rows, cols) + staging_bytes(c) +
+         bias_bytes(c) + kBarrierBytes;
+}
+
+// What one tensor-map box holds when `share` blocks of a cluster each load a part and multicast it.
+// K-major boxes are cut along the rows, MN-major ones along K: either way every part starts on a
+// swizzle period.
+struct Box {
+  int inner;
+  int outer;
+};
+constexpr Box operand_box(Major major, int extent, int depth, int share) {
+  if (major == Major::K) return {64, extent / share};
+  return {box_width(major, extent), depth / share};
+}
+
+// Columns of one output box in a 2-byte type; a 4-byte type takes half as many. Always one warp's
+// 16 rows.
+constexpr int store_columns(int cols) {
+  return cols % 64 == 0 ? 64 : cols % 32 == 0 ? 32 : 16;
+}
+constexpr int kStoreRows = 16;
+
+// In a cluster that splits K every block makes the partial product of one slice; block r then
+// collects, adds in slice order and stores the chunks of columns c with c % blocks == r. What it
+// collects and what it sends must fit its ring of stages, which is 160 KiB or more in every layout.
+constexpr int chunk_count(TileConfig c) {
+  return consumer_rows(c) / 64 * c.cols / store_columns(c.cols);
+}
+constexpr int chunk_bytes(TileConfig c) {
+  return c.consumers * 4 * kStoreRows * store_columns(c.cols) * 4;
+}
+constexpr bool cluster_split_fits(TileConfig c, int blocks) {
+  const int owned = (chunk_count(c) + blocks - 1) / blocks, sent = chunk_count(c) - owned;
+  return c.form == TileForm::ClusterSplit &&
+         (owned * (blocks - 1) + sent) * chunk_bytes(c) <= 160 * 1024;
+}
+
+// The order in which tiles are visited: bands of `group` tiles along the rows (or the columns),
+// each band crossed in the other direction. It changes which operands meet in L2, never a bit of
+// the result.
+struct TileBands {
+  std::int32_t group = 8;
+  bool band_columns = false;
+};
+
+}  // namespace girih::inline v0::cuda

@@ -1,0 +1,44 @@
+#include "plan/cuda_gemm_tuned.hpp"
+
+#include "plan/cuda_gemm_layout.hpp"
+
+namespace girih::inline v0 {
+namespace {
+
+using cuda::Major;
+
+constexpr CudaTunedRow kH200[] = {
+#define GIRIH_CUDA_TUNED(m, n, k, batch, a, b, kernel, rows, columns, cluster, splits, band, \
+                         band_columns, swapped)                                              \
+  {m,    n,       k,       batch,  Major::a, Major::b,     kernel,                           \
+   rows, columns, cluster, splits, band,     band_columns, swapped},
+#include "plan/cuda_gemm_tuned_h200.inc"
+#undef GIRIH_CUDA_TUNED
+};
+
+/// A GH100 with 132 multiprocessors.
+bool is_h200(const DeviceInfo& device) noexcept {
+  return device.compute_capability == 90 && device.multiprocessors == 132;
+}
+
+}  // namespace
+
+const CudaTunedRow* find_tuned(const GemmProblem& problem, const KernelInfo& kernel,
+                               const DeviceInfo& device) noexcept {
+  if (!is_h200(device) || bit_width(problem.c.dtype) != 16 || problem.reads_c() ||
+      problem.residual || problem.a_scale || problem.b_scale) {
+    return nullptr;
+  }
+  for (const CudaTunedRow& row : kH200) {
+    if (row.m != problem.m || row.n != problem.n || row.k != problem.k ||
+        row.batch != problem.batch || row.a != cuda_operand_a(problem).major ||
+        row.b != cuda_operand_b(problem).major) {
+      continue;
+    }
+    return kernel.name.substr(kernel.name.size() - row.kernel.size()) == row.kernel ? &row
+                                                                                    : nullptr;
+  }
+  return nullptr;
+}
+
+}  // namespace girih::inline v0

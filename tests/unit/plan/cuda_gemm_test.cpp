@@ -1,0 +1,251 @@
+#include <algorithm>
+#include <gtest/gtest.h>
+#include <set>
+#include <string>
+
+#include "backends/cuda/device.hpp"
+#include "core/checked.hpp"
+#include "plan/cuda_gemm_layout.hpp"
+#include "plan/gemm.hpp"
+#include "support/expect.hpp"
+
+// Selection for GPUs, without one.
+
+namespace girih {
+namespace {
+
+using cuda::Major;
+using cuda::TileForm;
+using testing::must;
+using testing::refused;
+using testing::succeeded;
+
+struct Layout {
+  bool a_transposed = false, b_transposed = false;
+};
+
+GemmSpec spec(std::int64_t m, std::int64_t n, std::int64_t k, DType output = DType::BF16,
+              Layout layout = {}, DType operands = DType::BF16) {
+  GemmSpec result{.a = {operands, {m, k}, {k, 1}, 0},
+                  .b = {operands, {k, n}, {n, 1}, 0},
+                  .c = {output, {m, n}, {n, 1}, 0}};
+  if (layout.a_transposed) result.a.strides = {1, m};
+  if (layout.b_transposed) result.b.strides = {1, k};
+  return result;
+}
+
+SelectionContext context_on(std::string_view device, std::string_view forced = "") {
+  return {.device = find_fixture(device),
+          .kernels = cuda::kernel_table(),
+          .threads = 1,
+          .forced_kernel = forced};
+}
+
+cuda::TileConfig tile_of(const KernelInfo& row) {
+  return {static_cast<int>(row.tile_m), static_cast<int>(row.tile_n), static_cast<int>(row.tile_k),
+          row.consumers, row.form};
+}
+
+bool equal(const GemmSelection& a, const GemmSelection& b) {
+  return a.kernel == b.kernel && a.split_k == b.split_k && a.split_kind == b.split_kind &&
+         a.cluster_rows == b.cluster_rows && a.cluster_columns == b.cluster_columns &&
+         a.band == b.band && a.traversal == b.traversal && a.swaps_sides == b.swaps_sides &&
+         a.workspace_bytes == b.workspace_bytes && a.predicted_seconds == b.predicted_seconds;
+}
+
+constexpr std::int64_t kExtents[] = {1, 2, 7, 8, 17, 64, 65, 129, 513, 1000, 4096, 33000};
+
+TEST(CudaGemmGeometry, EveryTileFitsSharedMemoryAndTheCopyEngine) {
+  int rows = 0;
+  for (const KernelInfo& row : cuda::kernel_table()) {
+    if (row.form == TileForm::None) continue;
+    ++rows;
+    const cuda::TileConfig tile = tile_of(row);
+    EXPECT_EQ(tile.rows % 64, 0) << row.name;
+    EXPECT_EQ(tile.cols % 8, 0) << row.name;
+    EXPECT_LE(tile.cols, 256) << row.name;
+    for (const Major a : {Major::K, Major::MN}) {
+      for (const Major b : {Major::K, Major::MN}) {
+        EXPECT_LE(cuda::shared_bytes(tile, a, b), 227 * 1024) << row.name;
+        EXPECT_GE(cuda::stage_count(tile, a, b), 3) << row.name;
+        EXPECT_LE(2 * 8 * cuda::stage_count(tile, a, b) + 16, cuda::kBarrierBytes) << row.name;
+      }
+    }
+    for (const Major major : {Major::K, Major::MN}) {
+      for (const int extent : {tile.rows, tile.cols}) {
+        for (const int share : {1, 2}) {
+          const cuda::Box box = cuda::operand_box(major, extent, tile.depth, share);
+          EXPECT_TRUE(box.outer >= 1 && box.outer <= 256) << row.name;
+          EXPECT_TRUE(box.inner * 2 == 128 || box.inner * 2 == 64 || box.inner * 2 == 32)
+              << row.name;
+          EXPECT_EQ(box.outer * box.inner * 2 % 128, 0) << row.name;
+        }
+      }
+    }
+  }
+  EXPECT_GE(rows, 10);
+}
+
+TEST(CudaGemmSelect, IsDeterministicAndLegalOverAGridOfShapes) {
+  for (const std::int64_t m : kExtents) {
+    for (const std::int64_t n : kExtents) {
+      for (const std::int64_t k : {1, 16, 63, 512, 5000, 40000}) {
+        const Layout layout{.a_transposed = (m + k) % 2 == 1, .b_transposed = (n + k) % 3 == 0};
+        const GemmProblem x = must(check(spec(m, n, k, DType::BF16, layout)));
+        const GemmSelection first = must(select(x, context_on("h200")));
+        ASSERT_TRUE(equal(first, must(select(x, context_on("h200")))));
+        ASSERT_EQ(first.kernel->path, Path::Matrix);
+        const cuda::TileConfig tile = tile_of(*first.kernel);
+        ASSERT_LE(first.cluster_rows * first.cluster_columns, 2);
+        ASSERT_GE(first.split_k, 1);
+        ASSERT_EQ(first.split_k == 1, first.split_kind == SplitKind::None);
+        ASSERT_LE(first.split_k, std::max<std::int64_t>(1, ceil_div(k, tile.depth) / 4));
+        if (first.split_kind == SplitKind::Cluster) {
+          ASSERT_TRUE(cuda::cluster_split_fits(tile, first.split_k));
+          ASSERT_EQ(first.cluster_rows * first.cluster_columns, 1);
+        }
+        ASSERT_GT(first.predicted_seconds, 0);
+        ASSERT_GE(first.band, 1);
+        ASSERT_LE(first.workspace_bytes,
+                  (std::int64_t{256} << 20) + 2 * 2 * (m + n + 16) * (k + 8));
+      }
+    }
+  }
+}
+
+TEST(CudaGemmSelect, EveryWgmmaRowIsTheBestOfSomeShapeOrMayBeForced) {
+  const GemmProblem x = must(check(spec(300, 200, 1000)));
+  for (const KernelInfo& row : cuda::kernel_table()) {
+    if (row.op != Op::Gemm || !row.operands.has(DType::BF16)) continue;
+    EXPECT_EQ(must(select(x, context_on("h200", row.name))).kernel->name, row.name);
+  }
+}
+
+TEST(CudaGemmSelect, OtherArchitecturesAreRefusedByName) {
+  struct Device {
+    const char* name;
+    const char* capability;
+  };
+  for (const auto& [name, capability] :
+       {Device{"a100", "8.0"}, Device{"a40", "8.6"}, Device{"l40s", "8.9"}, Device{"b200", "10.0"},
+        Device{"b300", "10.3"}, Device{"rtx-pro-6000", "12.0"}, Device{"gb10", "12.1"}}) {
+    ASSERT_NE(find_fixture(name), nullptr) << name;
+    for (const DType operands : {DType::BF16, DType::F16, DType::F32, DType::I8}) {
+      const auto chosen =
+          select(must(check(spec(64, 64, 64, DType::F32, {}, operands))), context_on(name));
+      EXPECT_TRUE(refused(chosen, Code::GemmNoKernel, capability));
+      EXPECT_TRUE(refused(chosen, Code::GemmNoKernel, "sm_90a"));
+    }
+  }
+}
+
+TEST(CudaGemmSelect, TypesWithoutAKernelAreRefused) {
+  for (const DType type : {DType::F8E4M3, DType::F8E5M2}) {
+    EXPECT_TRUE(
+        refused(select(must(check(spec(64, 64, 64, DType::F32, {}, type))), context_on("h200")),
+                Code::GemmNoKernel, name(type).data()));
+  }
+  GemmSpec tf32 = spec(64, 64, 64, DType::F32, {}, DType::F32);
+  tf32.precision = Precision::Tf32;
+  EXPECT_TRUE(refused(select(must(check(tf32)), context_on("h200")), Code::GemmNoKernel, "tf32"));
+}
+
+TEST(CudaGemmSelect, RowInvariantNeverSplitsAndKeepsOneClass) {
+  for (const std::int64_t n : {8, 328, 4096}) {
+    for (const std::int64_t k : {64, 2560, 32768}) {
+      std::set<Reduction> classes;
+      for (const std::int64_t m : {1, 3, 64, 128, 1000, 2048, 30000}) {
+        GemmSpec asked = spec(m, n, k);
+        asked.reproducibility = Reproducibility::RowInvariant;
+        const GemmSelection chosen = must(select(must(check(asked)), context_on("h200")));
+        EXPECT_EQ(chosen.split_k, 1) << m << "x" << n << "x" << k;
+        classes.insert(chosen.kernel->reduction);
+      }
+      EXPECT_EQ(classes, std::set<Reduction>{Reduction::WgmmaF32});
+    }
+  }
+}
+
+TEST(CudaGemmSelect, SplitsKWhereTilesAreFew) {
+  const GemmSelection chosen = must(select(must(check(spec(64, 64, 30000))), context_on("h200")));
+  EXPECT_GT(chosen.split_k, 1);
+}
+
+TEST(CudaGemmSelect, MeasuredChoicesAreTaken) {
+  const GemmSpec square = spec(4096, 4096, 4096);
+  const GemmSelection chosen = must(select(must(check(square)), context_on("h200")));
+  EXPECT_TRUE(chosen.is_tuned);
+  EXPECT_EQ(chosen.kernel->name, "cuda_gemm_16bit_128x256_wgmma");
+  EXPECT_EQ(chosen.cluster_rows, 2);
+  GemmSpec f32 = square;
+  f32.c.dtype = DType::F32;
+  EXPECT_FALSE(must(select(must(check(f32)), context_on("h200"))).is_tuned);
+  const GemmSelection forced =
+      must(select(must(check(square)), context_on("h200", "cuda_gemm_16bit_64x16_wgmma")));
+  EXPECT_EQ(forced.kernel->name, "cuda_gemm_16bit_64x16_wgmma");
+}
+
+TEST(CudaGemmSelect, LayoutsThatTensorCopiesCannotReadArePackedAndSaid) {
+  const auto notes = [](const GemmSpec& asked) {
+    std::string text;
+    for (const std::string& note : must(explain(must(check(asked)), context_on("h200"))).notes) {
+      text += note + "; ";
+    }
+    return text;
+  };
+  EXPECT_EQ(notes(spec(96, 88, 80)).find("packed"), std::string::npos);
+  GemmSpec odd = spec(96, 88, 80);
+  odd.a.strides = {81, 1};
+  EXPECT_NE(notes(odd).find("A is packed"), std::string::npos);
+  odd = spec(96, 88, 80);
+  odd.b.offset = 1;
+  EXPECT_NE(notes(odd).find("B is packed"), std::string::npos);
+  odd = spec(96, 88, 80);
+  odd.a.strides = {160, 2};
+  EXPECT_NE(notes(odd).find("A is packed"), std::string::npos);
+  odd = spec(96, 88, 80);
+  odd.c.strides = {1, 96};
+  EXPECT_NE(notes(odd).find("C is computed row-major"), std::string::npos);
+  const GemmProblem x = must(check(odd));
+  EXPECT_GE(must(select(x, context_on("h200"))).workspace_bytes, 96 * 88 * 2);
+}
+
+TEST(CudaGemmSelect, AlignmentChangesNoTile) {
+  GemmSpec moved = spec(500, 300, 2000);
+  moved.a.strides = {2001, 1};
+  moved.b.offset = 3;
+  moved.c.strides = {307, 1};
+  const GemmSelection a = must(select(must(check(spec(500, 300, 2000))), context_on("h200")));
+  const GemmSelection b = must(select(must(check(moved)), context_on("h200")));
+  EXPECT_EQ(a.kernel, b.kernel);
+  EXPECT_EQ(a.split_k, b.split_k);
+}
+
+TEST(CudaGemmLayout, PackedOperandsSatisfyTheCopyEngine) {
+  for (const std::int64_t m : {1, 7, 64, 129}) {
+    for (const std::int64_t k : {1, 5, 8, 130}) {
+      for (const std::int64_t pad : {0, 1, 8}) {
+        for (const bool transposed : {false, true}) {
+          GemmSpec asked = spec(m, 40, k);
+          asked.a.strides = transposed ? Strides{1, m + pad} : Strides{k + pad, 1};
+          const CudaOperand a = cuda_operand_a(must(check(asked)));
+          const std::int64_t inner = a.major == Major::K ? k : m;
+          EXPECT_EQ(a.ld * 2 % 16, 0);
+          EXPECT_GE(a.ld, inner);
+        }
+      }
+    }
+  }
+}
+
+TEST(CudaGemmSelect, ExtentsBeyond31BitsLeaveTheMatrixRows) {
+  GemmSpec tall = spec(std::int64_t{1} << 32, 2, 2);
+  EXPECT_EQ(must(select(must(check(tall)), context_on("h200"))).kernel->path, Path::Portable);
+  tall.reproducibility = Reproducibility::RowInvariant;
+  EXPECT_TRUE(refused(select(must(check(tall)), context_on("h200")), Code::GemmNoKernel, "2^31"));
+  tall.a.dtype = tall.b.dtype = DType::F32;
+  EXPECT_TRUE(succeeded(select(must(check(tall)), context_on("h200"))));
+}
+
+}  // namespace
+}  // namespace girih
