@@ -87,12 +87,15 @@ constexpr Box operand_box(Major major, int extent, int depth, int share) {
   return {box_width(major, extent), depth / share};
 }
 
-// Columns of one output box in a 2-byte type; a 4-byte type takes half as many. Always one warp's
-// 16 rows.
+// Columns of a tile in one output box of a 2-byte type, which has one warp's 16 rows.
 constexpr int store_columns(int cols) {
   return cols % 64 == 0 ? 64 : cols % 32 == 0 ? 32 : 16;
 }
 constexpr int kStoreRows = 16;
+constexpr Box output_box(TileConfig c, bool transposed) {
+  const int columns = store_columns(c.cols);
+  return transposed ? Box{kStoreRows, columns} : Box{columns, kStoreRows};
+}
 
 // In a cluster that splits K every block makes the partial product of one slice; block r then
 // collects, adds in slice order and stores the chunks of columns c with c % blocks == r. What it

@@ -206,8 +206,8 @@ class Lowered {
       const bool pairs = base % 8 == 0 && e.out.ld % 2 == 0 && e.out.batch_stride % 2 == 0;
       return alpha_alone && (transposed || pairs) ? StoreMode::Fragments : StoreMode::General;
     }
-    const bool boxes = !transposed && n % 8 == 0 && base % 16 == 0 && e.out.ld % 8 == 0 &&
-                       e.out.ld >= n && e.out.batch_stride % 8 == 0;
+    const bool boxes = n % 8 == 0 && base % 16 == 0 && e.out.ld % 8 == 0 && e.out.ld >= n &&
+                       e.out.batch_stride % 8 == 0;
     if (!boxes) return StoreMode::General;
     return alpha_alone ? StoreMode::Boxes : StoreMode::FusedBoxes;
   }
@@ -265,7 +265,7 @@ class Lowered {
     if (p.store == StoreMode::Boxes || p.store == StoreMode::FusedBoxes) {
       const MatrixRef& out = p.epilogue.out;
       GIRIH_TRY(encode(p.out, out.data, out.type, problem_.n, problem_.m, out.ld, out.batch_stride,
-                       {store_columns(tile_.cols), kStoreRows}));
+                       output_box(tile_, swapped)));
     }
     const Element type = element_of(problem_.a.dtype);
     const void* const kernel =

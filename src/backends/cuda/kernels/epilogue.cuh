@@ -120,7 +120,8 @@ __device__ __forceinline__ float silu(float x) {
   return weighted(x, logistic_of_power(-1.442695041f * x));
 }
 
-// One branch for all kCount numbers: with one a number the epilogue took three times as long.
+// One branch for all kCount numbers: with one a number the epilogue took three times
+// as long.
 template <int kCount>
 __device__ __forceinline__ void activate(ActivationKind activation, float* v) {
   if (activation == ActivationKind::Relu) {
@@ -133,6 +134,14 @@ __device__ __forceinline__ void activate(ActivationKind activation, float* v) {
 #pragma unroll
     for (int i = 0; i < kCount; ++i) v[i] = silu(v[i]);
   }
+}
+
+// Element n of a vector that has `end` of them.
+__device__ __forceinline__ float load_one(const VectorRef& x, std::int64_t batch, int n, int end) {
+  if (n >= end) return 0.0f;
+  const std::int64_t i = batch * x.batch_stride + n;
+  if (x.type == Element::F32) return __ldg(static_cast<const float*>(x.data) + i);
+  return unpack(x.type, __ldg(static_cast<const std::uint16_t*>(x.data) + i)).x;
 }
 
 // Elements n and n + 1 of a vector that has `end` of them.

@@ -101,7 +101,7 @@ constexpr TileOrder make_tile_order(std::uint32_t unit_rows, std::uint32_t unit_
 }
 
 // How tiles leave the registers. General takes any output and epilogue. Boxes and Fragments need an
-// epilogue of alpha alone. Boxes: a 2-byte output, not transposed, base, row stride, batch stride
+// epilogue of alpha alone. Boxes: a 2-byte output, base, row stride, batch stride
 // and row length multiples of 16 bytes (a box cut inside a 16-byte piece still writes the whole
 // piece). Fragments: an f32 output, and unless transposed a base, row stride and batch stride that
 // are multiples of 8 bytes. FusedBoxes: as Boxes, with a bias and an activation.

@@ -40,6 +40,7 @@ struct GemmKernel {
   static constexpr int kConsumerRegisters = kTight ? 240 : 232;
   using Cursor = RingCursor<kStages>;
   using Accumulators = float[kSlabs][kTile.cols / 2];
+  using Output = WarpOutput<kSlabs, kTile.cols, kClusterSplit>;
 
   const GemmParams& p;
   std::uint32_t base;  // shared address of stage 0
@@ -102,7 +103,13 @@ struct GemmKernel {
       const TilePlace tile = scheduler.place();
       const Slice slice = scheduler.slice();
       const int row = tile.row_tile * kTile.rows, col = tile.col_tile * kTile.cols;
-      if (p.store == StoreMode::FusedBoxes) prefetch_bias(col, tile.batch);
+      if (p.store == StoreMode::FusedBoxes) {
+        if (p.transposed) {
+          prefetch_bias<kTile.rows>(row, static_cast<int>(p.rows), tile.batch);
+        } else {
+          prefetch_bias<kTile.cols>(col, static_cast<int>(p.cols), tile.batch);
+        }
+      }
       const int batch_a = p.a_batched ? tile.batch : 0, batch_b = p.b_batched ? tile.batch : 0;
       for (int k = slice.begin; k < slice.begin + slice.count; ++k) {
         ring.wait_empty(at);
@@ -119,13 +126,14 @@ struct GemmKernel {
   }
 
   // Towards L2, while the products are made.
-  __device__ __forceinline__ void prefetch_bias(int col, int batch) const {
+  template <int kExtent>
+  __device__ __forceinline__ void prefetch_bias(int first, int end, int batch) const {
     const VectorRef& bias = p.epilogue.bias;
     if (bias.data == nullptr) return;
     const int bytes = bias.type == Element::F32 ? 4 : 2;
     const char* from =
-        static_cast<const char*>(bias.data) + (batch * bias.batch_stride + col) * bytes;
-    for (int i = 0; i < kTile.cols && col + i < p.cols; i += 32) ptx::prefetch_l2(from + i * bytes);
+        static_cast<const char*>(bias.data) + (batch * bias.batch_stride + first) * bytes;
+    for (int i = 0; i < kExtent && first + i < end; i += 32) ptx::prefetch_l2(from + i * bytes);
   }
 
   template <class Tile, Major kMajor, int kExtent>
@@ -166,7 +174,7 @@ struct GemmKernel {
   // ------------------------------------------------------------------------------------------------------
 
   __device__ __forceinline__ void consume(int consumer) {
-    WarpOutput<kSlabs, kTile.cols, kClusterSplit> output{p, staging_at(), bias_at()};
+    Output output{p, staging_at(), bias_at()};
     Scheduler scheduler(p);
     if (kClusterSplit && p.cluster_split > 1)
       output.owners = p.cluster_split - 1, output.owner = scheduler.rank();
@@ -180,18 +188,29 @@ struct GemmKernel {
       if constexpr (kPingPong) ptx::named_sync(1 + consumer, 256);
       multiply(acc, at, scheduler.slice().count, first_row());
       if constexpr (kPingPong) ptx::named_arrive(1 + (consumer ^ 1), 256);
+      // The bias comes under the last products, but beside 192 accumulators there is no register
+      // for it.
+      float2 bias;
+      if constexpr (!kTight) bias = load_bias(output, scheduler.place());
       finish_products(acc, at);
       if constexpr (kClusterSplit) {
         if (p.cluster_split > 1) cluster_sum().reduce(acc);
       }
       const TilePlace tile = scheduler.place();
+      if constexpr (kTight) bias = load_bias(output, tile);
       output.store(acc, tile.row_tile * kTile.rows + first_row() + threadIdx.x / 32 % 4 * 16,
-                   tile.col_tile * kTile.cols, tile.batch * p.order.splits.value + tile.split);
+                   tile.col_tile * kTile.cols, output_batch(tile), bias);
       scheduler.next();
       if constexpr (kPingPong) skip(scheduler, at);
     }
     output.drain();
     if (kClusterSplit && p.cluster_split > 1) cluster_sum().leave();
+  }
+  __device__ __forceinline__ int output_batch(const TilePlace& tile) const {
+    return tile.batch * p.order.splits.value + tile.split;
+  }
+  __device__ __forceinline__ float2 load_bias(const Output& output, const TilePlace& tile) const {
+    return output.load_bias(tile.col_tile * kTile.cols, output_batch(tile));
   }
   // Ping-pong: past the other consumer's tile.
   __device__ __forceinline__ void skip(Scheduler& scheduler, Cursor& at) const {

@@ -152,6 +152,15 @@ __device__ __forceinline__ void store_matrix_x4(std::uint32_t to, std::uint32_t 
                "r"(a), "r"(b), "r"(c), "r"(d)
                : "memory");
 }
+// The same, each 8 x 8 matrix transposed.
+__device__ __forceinline__ void store_matrix_x4_transposed(std::uint32_t to, std::uint32_t a,
+                                                           std::uint32_t b, std::uint32_t c,
+                                                           std::uint32_t d) {
+  asm volatile(
+      "stmatrix.sync.aligned.m8n8.x4.trans.shared::cta.b16 [%0], {%1, %2, %3, %4};" ::"r"(to),
+      "r"(a), "r"(b), "r"(c), "r"(d)
+      : "memory");
+}
 __device__ __forceinline__ void store_shared(std::uint32_t to, float x) {
   asm volatile("st.shared.f32 [%0], %1;" ::"r"(to), "f"(x) : "memory");
 }

@@ -18,8 +18,6 @@ struct WarpOutput {
   using Accumulators = float[kSlabs][kCols / 2];
   static constexpr int kChunk = store_columns(kCols);  // columns staged at a time
   static constexpr int kChunks = kCols / kChunk;
-  static constexpr int kBoxRowBytes = kChunk * 2;
-  static constexpr std::uint32_t kBoxSwizzle = kBoxRowBytes / 16 - 1;
   static constexpr std::uint32_t kHalf = kStagingPerWarp / 2;
   static constexpr int kUnits = kChunk / 4;  // 16-byte units of an f32 row of a chunk
 
@@ -32,13 +30,27 @@ struct WarpOutput {
   int owner = 0;
   std::uint32_t half = 0;  // which half of the staging memory the next box goes through
 
+  // This thread's two of the bias of a tile whose columns are C's.
+  __device__ __forceinline__ float2 load_bias(int col, int batch) const {
+    const int pair = 2 * (threadIdx.x % 128);
+    const bool has = p.store == StoreMode::FusedBoxes && p.epilogue.bias.data != nullptr &&
+                     !p.transposed && pair < kCols;
+    return has ? load_pair(p.epilogue.bias, batch, col + pair, static_cast<int>(p.cols))
+               : float2{0.0f, 0.0f};
+  }
+
   // Stores kSlabs times 16 rows, 64 apart, from `row` on and kCols columns from `col` on, of output
-  // batch `batch`.
-  __device__ __forceinline__ void store(Accumulators& acc, int row, int col, int batch) {
+  // batch `batch`. `loaded` is what load_bias() gave.
+  __device__ __forceinline__ void store(Accumulators& acc, int row, int col, int batch,
+                                        float2 loaded) {
     if (p.store == StoreMode::Boxes) {
       store_boxes(acc, row, col, batch, resolve(p.epilogue.alpha));
     } else if (p.store == StoreMode::FusedBoxes) {
-      fuse(acc, col, batch);
+      if (p.transposed) {
+        fuse_transposed(acc, row, batch);
+      } else {
+        fuse(acc, loaded);
+      }
       store_boxes(acc, row, col, batch, 1.0f);
     } else if (p.store == StoreMode::Fragments) {
       store_fragments(acc, row, col, batch);
@@ -60,25 +72,43 @@ struct WarpOutput {
   // --- 2-byte outputs, alpha alone: registers, stmatrix, tensor copy
   // ------------------------------------------------
 
+  // A box is 16 rows of kChunk columns; transposed, kChunk rows of C of 16 columns each. Its
+  // 16-byte pieces are swizzled over the 128 bytes that all banks serve at once.
+  struct BoxLayout {
+    std::uint32_t first;    // byte of this lane's row of the first four 8 x 8 matrices
+    std::uint32_t step;     // to the next four
+    std::uint32_t swizzle;  // pieces of a row, less one
+  };
+  __device__ __forceinline__ BoxLayout box_layout() const {
+    const std::uint32_t lane = ptx::lane();
+    if (p.transposed) return {((lane & 7) + (lane >> 4) * 8) * 32 + (lane >> 3 & 1) * 16, 512, 1};
+    return {(lane & 15) * kChunk * 2 + (lane >> 4) * 16, 32, kChunk / 8 - 1};
+  }
+
   __device__ __forceinline__ void store_boxes(const Accumulators& acc, int row, int col, int batch,
                                               float alpha) {
     const Element type = p.epilogue.out.type;
-    const int lane = ptx::lane();
-    const std::uint32_t first = (lane & 15) * kBoxRowBytes + (lane >> 4) * 16;
 #pragma unroll
     for (int slab = 0; slab < kSlabs; ++slab) {
 #pragma unroll
       for (int chunk = 0; chunk < kChunks; ++chunk) {
         if (!mine(slab * kChunks + chunk)) continue;
         const std::uint32_t at = acquire_half();
+        const BoxLayout layout = box_layout();
 #pragma unroll
         for (int pair = 0; pair < kChunk / 16; ++pair) {
           const float* v = acc[slab] + (chunk * kChunk + pair * 16) / 2;
-          const std::uint32_t byte = first + pair * 32;
-          ptx::store_matrix_x4(
-              at + (byte ^ (((byte >> 7) & kBoxSwizzle) << 4)),
-              pack(type, alpha * v[0], alpha * v[1]), pack(type, alpha * v[2], alpha * v[3]),
-              pack(type, alpha * v[4], alpha * v[5]), pack(type, alpha * v[6], alpha * v[7]));
+          const std::uint32_t byte = layout.first + pair * layout.step;
+          const std::uint32_t to = at + (byte ^ (((byte >> 7) & layout.swizzle) << 4));
+          const std::uint32_t a = pack(type, alpha * v[0], alpha * v[1]),
+                              b = pack(type, alpha * v[2], alpha * v[3]),
+                              c = pack(type, alpha * v[4], alpha * v[5]),
+                              d = pack(type, alpha * v[6], alpha * v[7]);
+          if (p.transposed) {
+            ptx::store_matrix_x4_transposed(to, a, b, c, d);
+          } else {
+            ptx::store_matrix_x4(to, a, b, c, d);
+          }
         }
         send_box(at, col + chunk * kChunk, row + slab * 64, batch);
       }
@@ -87,9 +117,9 @@ struct WarpOutput {
   // alpha, bias and activation in place. The warpgroup first brings the tile's bias to shared
   // memory: read column by column from global memory it cost a trip to L2 for every 16 columns, 12
   // us a tile.
-  __device__ __forceinline__ void fuse(Accumulators& acc, int col, int batch) const {
+  __device__ __forceinline__ void fuse(Accumulators& acc, float2 loaded) const {
     const bool biased = p.epilogue.bias.data != nullptr;
-    if (biased) stage_bias(col, batch);
+    if (biased) stage_bias(loaded);
     const float alpha = resolve(p.epilogue.alpha);
     const std::uint32_t mine = bias + 8 * (ptx::lane() & 3);
 #pragma unroll
@@ -106,15 +136,33 @@ struct WarpOutput {
     }
     activate<kSlabs * kCols / 2>(p.epilogue.activation, &acc[0][0]);
   }
-  __device__ __forceinline__ void stage_bias(int col, int batch) const {
+  // The same where the tile's rows are C's columns: a lane has two of them a slab.
+  __device__ __forceinline__ void fuse_transposed(Accumulators& acc, int row, int batch) const {
+    const float alpha = resolve(p.epilogue.alpha);
+    const int first = row + (ptx::lane() >> 2);
+#pragma unroll
+    for (int slab = 0; slab < kSlabs; ++slab) {
+      float b[2] = {};
+      if (p.epilogue.bias.data != nullptr) {
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+          b[i] =
+              load_one(p.epilogue.bias, batch, first + slab * 64 + i * 8, static_cast<int>(p.rows));
+        }
+      }
+#pragma unroll
+      for (int i = 0; i < kCols / 2; ++i) {
+        float& x = acc[slab][i];
+        x = __fadd_rn(__fmul_rn(alpha, x), b[i / 2 % 2]);
+      }
+    }
+    activate<kSlabs * kCols / 2>(p.epilogue.activation, &acc[0][0]);
+  }
+  __device__ __forceinline__ void stage_bias(float2 loaded) const {
     const int thread = threadIdx.x % 128,
               barrier = 2 + threadIdx.x / 128;  // 3 and 4; ping-pong turns use 1 and 2
     ptx::named_sync(barrier, 128);              // the last tile's bias has been read
-    if (2 * thread < kCols) {
-      const float2 b =
-          load_pair(p.epilogue.bias, batch, col + 2 * thread, static_cast<int>(p.cols));
-      ptx::store_shared(bias + 8 * thread, b.x, b.y);
-    }
+    if (2 * thread < kCols) ptx::store_shared(bias + 8 * thread, loaded.x, loaded.y);
     ptx::named_sync(barrier, 128);
   }
   __device__ __forceinline__ std::uint32_t acquire_half() {
@@ -128,7 +176,9 @@ struct WarpOutput {
     ptx::fence_async_proxy();
     __syncwarp();
     if (ptx::lane() == 0) {
-      if (row < p.rows && col < p.cols) ptx::store_box(&p.out, from, col, row, batch);
+      if (row < p.rows && col < p.cols) {
+        ptx::store_box(&p.out, from, p.transposed ? row : col, p.transposed ? col : row, batch);
+      }
       ptx::store_commit();  // also when empty: acquire_half() counts groups
     }
   }
