@@ -89,7 +89,13 @@ Result<GemmSelection> select(const GemmProblem& problem, const SelectionContext&
     const GemmSelection offer = candidate(problem, kernel, context);
     if (offer.kernel != nullptr && (best.kernel == nullptr || is_better(offer, best))) best = offer;
   }
-  if (best.kernel != nullptr) return best;
+  if (best.kernel != nullptr) {
+    if (problem.workspace_bytes.value_or(best.workspace_bytes) < best.workspace_bytes) {
+      return error(Code::WorkspaceTooSmall, "workspace has {} bytes, {} needs {}",
+                   *problem.workspace_bytes, best.kernel->name, best.workspace_bytes);
+    }
+    return best;
+  }
   if (fits) {
     return error(Code::GemmNoKernel,
                  "no kernel for a product of {} x {} x {}, batch {}: matrix rows count to 2^31 - 1",

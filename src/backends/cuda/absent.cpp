@@ -13,7 +13,7 @@ bool is_built() noexcept {
   return false;
 }
 
-Result<std::unique_ptr<Device>> open() noexcept {
+Result<std::unique_ptr<Device>> open(const std::optional<CudaHandles>&) noexcept {
   return error(Code::BackendUnavailable, "backend cuda: not part of this build");
 }
 

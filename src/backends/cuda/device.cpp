@@ -269,7 +269,8 @@ class CudaDevice final : public Device {
 
 }  // namespace
 
-Result<std::unique_ptr<Device>> open() noexcept try {
+Result<std::unique_ptr<Device>> open(const std::optional<CudaHandles>& handles) noexcept try {
+  if (handles) return error(Code::BackendLacks, "backend cuda: takes no handles yet");
   Probe found = probe();
   if (found.presence != Presence::Usable) {
     return error(Code::BackendUnavailable, "backend cuda: {}", found.reason);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -29,7 +30,7 @@ std::span<const KernelInfo> kernel_table() noexcept;
 bool is_built() noexcept;
 
 /// The first device, with a stream and a memory pool of its own. BackendUnavailable with the reason
-/// if there is none that can be used.
-Result<std::unique_ptr<Device>> open() noexcept;
+/// if there is none that can be used; BackendLacks if handles are given.
+Result<std::unique_ptr<Device>> open(const std::optional<CudaHandles>& handles) noexcept;
 
 }  // namespace girih::inline v0::cuda
