@@ -5,7 +5,7 @@
 
 namespace girih::inline v0::cuda {
 
-Probe probe() {
+Probe probe(int) {
   return {.presence = Presence::NotBuilt, .reason = "not part of this build", .info = {}};
 }
 
@@ -15,6 +15,10 @@ bool is_built() noexcept {
 
 Result<std::unique_ptr<Device>> open(const std::optional<CudaHandles>&) noexcept {
   return error(Code::BackendUnavailable, "backend cuda: not part of this build");
+}
+
+Counters counters(const Device&) noexcept {
+  return {};
 }
 
 }  // namespace girih::inline v0::cuda
