@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "backends/cuda/device.hpp"
+#include "backends/cuda/gemm_pieces.hpp"
 #include "backends/cuda/kernels/gemm_kernels.hpp"
 #include "core/checked.hpp"
 #include "plan/cuda_gemm_layout.hpp"
@@ -26,9 +27,11 @@ struct Side {
 /// One product on its way to kernels.
 class Lowered {
  public:
-  Lowered(const GemmCall& call, const Lowering& lowering, LaunchSink& sink) noexcept
+  /// `packs_a`: false if a packed A is in the workspace already.
+  Lowered(const GemmCall& call, bool packs_a, const Lowering& lowering, LaunchSink& sink) noexcept
       : call_(call),
         problem_(call.problem),
+        packs_a_(packs_a),
         lowering_(lowering),
         sink_(sink),
         tile_number_(static_cast<int>(call.selection.kernel - kernel_table().data())),
@@ -136,11 +139,12 @@ class Lowered {
 
   Status move_in(const CudaOperand& to, const std::byte* source, std::int64_t at,
                  const MatrixLayout& x, std::int64_t extent_stride, std::int64_t k_stride,
-                 Side& side) noexcept {
+                 bool packs, Side& side) noexcept {
     side = {source, to};
     if (!to.packed) return {};
     std::byte* const packed = workspace(at);
     side.data = packed;
+    if (!packs) return {};
     const bool k_major = to.major == Major::K;
     return copy(source, packed, x.dtype,
                 {MoveDimension{products(to.batch_stride), x.batch_stride, to.batch_stride},
@@ -150,9 +154,9 @@ class Lowered {
 
   Status move_operands_in() noexcept {
     GIRIH_TRY(move_in(layout_.a, call_.operands.a, layout_.a_at, problem_.a, problem_.a.row_stride,
-                      problem_.a.column_stride, a_));
+                      problem_.a.column_stride, packs_a_, a_));
     return move_in(layout_.b, call_.operands.b, layout_.b_at, problem_.b, problem_.b.column_stride,
-                   problem_.b.row_stride, b_);
+                   problem_.b.row_stride, true, b_);
   }
 
   /// Leaves the map empty where there is nothing to encode it with, see Lowering.
@@ -276,6 +280,7 @@ class Lowered {
 
   const GemmCall& call_;
   const GemmProblem& problem_;
+  const bool packs_a_;
   const Lowering& lowering_;
   LaunchSink& sink_;
   const int tile_number_;
@@ -289,7 +294,27 @@ class Lowered {
 }  // namespace
 
 Status lower_wgmma(const GemmCall& call, const Lowering& lowering, LaunchSink& sink) noexcept {
-  return Lowered(call, lowering, sink).run();
+  const GemmProblem& problem = call.problem;
+  const bool through_workspace = call.selection.split_kind == SplitKind::Workspace;
+  const CudaGemmPieces step =
+      cuda_gemm_pieces(problem, through_workspace ? call.selection.split_k : 1);
+  if (step.batch == problem.batch && step.m == problem.m && step.n == problem.n) {
+    return Lowered(call, true, lowering, sink).run();
+  }
+  for (std::int64_t batch = 0; batch < problem.batch; batch += step.batch) {
+    for (std::int64_t m = 0; m < problem.m; m += step.m) {
+      for (std::int64_t n = 0; n < problem.n; n += step.n) {
+        const PieceOfC piece{.batch = batch,
+                             .m = m,
+                             .n = n,
+                             .batches = std::min(step.batch, problem.batch - batch),
+                             .rows = std::min(step.m, problem.m - m),
+                             .columns = std::min(step.n, problem.n - n)};
+        GIRIH_TRY(Lowered(cut(call, piece), n == 0, lowering, sink).run());
+      }
+    }
+  }
+  return {};
 }
 
 }  // namespace girih::inline v0::cuda
