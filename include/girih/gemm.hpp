@@ -62,7 +62,8 @@ struct Epilogue {
 /// Extents: M, N or batch = 0 is a no-op; K = 0 gives the epilogue of a zero sum.
 ///
 /// Errors: InvalidTensor, ForeignTensor, GemmShapeMismatch, GemmTypeMismatch, GemmAliasing,
-/// GemmScalarNotFinite, GemmAccumulatorRange, GemmEpilogueConflict, GemmNoKernel, OutOfMemory.
+/// GemmScalarNotFinite, GemmAccumulatorRange, GemmEpilogueConflict, GemmNoKernel,
+/// WorkspaceTooSmall, OutOfMemory.
 /// A refused call encodes and writes nothing.
 struct GemmDesc {
   Operand a;
@@ -78,6 +79,10 @@ struct GemmDesc {
   Path path = Path::Auto;
   /// Empty: the runtime's.
   std::optional<Reproducibility> reproducibility{};
+  /// Memory for the call to work in, instead of the runtime's own: contiguous, of any type, 64-byte
+  /// aligned, apart from every operand, and of `Plan::workspace_bytes` or more. Its contents are
+  /// undefined afterwards.
+  std::optional<Tensor> workspace{};
 };
 
 GIRIH_API Status gemm(Runtime& runtime, const GemmDesc& desc) noexcept;

@@ -4,9 +4,11 @@
 #include <girih/dtype.hpp>
 #include <girih/elementwise.hpp>
 #include <girih/executor.hpp>
+#include <girih/foreign.hpp>
 #include <girih/gemm.hpp>
 #include <girih/operand.hpp>
 #include <girih/plan.hpp>
+#include <girih/prepare.hpp>
 #include <girih/runtime.hpp>
 #include <girih/shape.hpp>
 #include <girih/status.hpp>

@@ -10,6 +10,7 @@
 
 #include <girih/executor.hpp>
 #include <girih/export.hpp>
+#include <girih/foreign.hpp>
 #include <girih/status.hpp>
 #include <girih/tensor.hpp>
 
@@ -43,6 +44,11 @@ struct RuntimeOptions {
   Reproducibility reproducibility = Reproducibility::PerShape;
   /// Every selection takes the kernel of this name or fails. "" takes GIRIH_FORCE_KERNEL.
   std::string force_kernel{};
+  /// Where device memory comes from. Without functions: the system.
+  Allocator allocator{};
+  /// Objects to work in. A backend that they are not for refuses them (InvalidOption).
+  std::optional<CudaHandles> cuda{};
+  std::optional<MetalHandles> metal{};
 };
 
 /// Bytes, now. `cold_cached` is free memory kept for reuse; the rest is in use by live tensors,
@@ -56,7 +62,10 @@ struct MemoryInfo {
   std::uint64_t bump_capacity = 0;
   std::uint64_t bump_used = 0;
   std::uint64_t scratch = 0;
-  /// Allocations that reached the system since `open`: constant in steady state.
+  /// The caller's memory that live tensors and graphs wrap.
+  std::uint64_t wrapped = 0;
+  /// Allocations that reached the system, or the caller's allocator, since `open`: constant in
+  /// steady state.
   std::uint64_t system_allocations = 0;
 };
 
@@ -99,6 +108,20 @@ class GIRIH_API Runtime {
   /// Errors: InvalidShape, SizeOverflow, OutOfMemory; Bump also when its reserve is exhausted.
   Result<Tensor> tensor(const Shape& shape, DType dtype, Memory memory = Memory::Cold) noexcept;
 
+  /// A row-major tensor over memory of the caller, at any byte offset that is a multiple of the
+  /// element's size. Nothing is copied or written: what the device cannot use in place is refused.
+  /// The tensor is one like any other; overlap with other tensors is found by address. The memory
+  /// must stay valid until the deleter is called: freeing it earlier cannot be noticed.
+  /// A refused call changes nothing: the deleter is not called and the memory stays the caller's.
+  /// Errors: Unwrappable (null, too small, misaligned, or not shareable with the device),
+  /// InvalidShape, SizeOverflow, OutOfMemory.
+  Result<Tensor> wrap(ForeignMemory memory, const Shape& shape, DType dtype) noexcept;
+  /// Where the tensor's first element lies. Valid as long as the memory has a handle; what is
+  /// queued may be using it. BackendLacks where memory has no address of its own.
+  Result<NativeMemory> native_handle(const Tensor& tensor) noexcept;
+  /// The runtime's own object of this kind. BackendLacks where there is none: on cpu, of all kinds.
+  Result<void*> native_handle(NativeObject object) noexcept;
+
   /// Copies host elements, row-major in the tensor's shape, into `destination` (any strides).
   /// `bytes` must equal the tensor's size exactly. The source is free on return.
   Status upload(const Tensor& destination, const void* source, std::size_t bytes) noexcept;
@@ -121,6 +144,12 @@ class GIRIH_API Runtime {
   Status wait(const Event& event) noexcept;
   /// Submits, then waits for everything.
   Status synchronize() noexcept;
+  /// Queues a mark: `event` is raised when everything encoded so far has finished. BackendLacks on
+  /// cpu, where that is so on return: the caller signals what it likes.
+  Status record(const ForeignEvent& event) noexcept;
+  /// Everything encoded later runs after `event` was raised; the host does not wait. BackendLacks
+  /// on cpu: the caller waits before it calls.
+  Status wait_for(const ForeignEvent& event) noexcept;
 
   /// Makes room for `bytes` of Bump tensors. Never shrinks; tensors already there stay valid.
   Status bump_reserve(std::uint64_t bytes) noexcept;

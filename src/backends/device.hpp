@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <variant>
 
+#include <girih/foreign.hpp>
 #include <girih/status.hpp>
 
 #include "plan/elementwise.hpp"
@@ -19,7 +21,8 @@ struct GemmCall {
   GemmProblem problem;
   GemmOperands operands;
   GemmSelection selection;
-  std::byte* scratch = nullptr;  ///< `selection.workspace_bytes`, 64-byte aligned
+  /// `selection.workspace_bytes`, 64-byte aligned: the runtime's, or the caller's.
+  std::byte* scratch = nullptr;
 };
 struct ElementwiseCall {
   ElementwiseProblem problem;
@@ -27,6 +30,8 @@ struct ElementwiseCall {
   ElementwiseSelection selection;
 };
 using Call = std::variant<GemmCall, ElementwiseCall>;
+
+std::string_view name(NativeObject object) noexcept;
 
 /// A captured sequence, lowered to whatever the backend replays fastest.
 class Executable {
@@ -65,6 +70,27 @@ class Device {
   virtual Status submit(std::uint64_t value) noexcept = 0;
   virtual Result<bool> completed(std::uint64_t value) noexcept = 0;
   virtual Status wait(std::uint64_t value) noexcept = 0;
+
+  // Living in the caller's program. A backend that does not override one of these refuses it
+  // (BackendLacks).
+
+  /// Does once what a first `launch` of such a call would do: loads, compiles, sets attributes. Its
+  /// scratch is null. Queues nothing.
+  virtual Status prepare(const Call& call) noexcept;
+  /// The device address of `bytes` > 0 bytes of the caller's memory, to be used in place; the
+  /// handle is not null. Unwrappable if the device cannot share it.
+  virtual Result<std::byte*> import(const NativeMemory& memory, std::int64_t bytes) noexcept;
+  using Done = void (*)(void* context) noexcept;
+  /// Ends what `import` began: calls `done(context)` once, when no work queued so far uses the
+  /// memory. From any thread; must not fail, so a device that cannot queue waits.
+  virtual void end_import(std::byte* data, std::int64_t bytes, Done done, void* context) noexcept;
+  /// The inverse of `import`, for any address inside memory of this device.
+  virtual Result<NativeMemory> native_memory(const std::byte* data) noexcept;
+  virtual Result<void*> native_object(NativeObject object) noexcept;
+  /// Queues the raising of the caller's event.
+  virtual Status record(const ForeignEvent& event) noexcept;
+  /// Queues a wait for it.
+  virtual Status wait_for(const ForeignEvent& event) noexcept;
 };
 
 }  // namespace girih::inline v0

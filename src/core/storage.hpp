@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -27,7 +28,9 @@ struct Storage {
   std::int64_t capacity = 0;  ///< size of the block behind it, what a free list keys on
   std::uint64_t runtime = 0;  ///< `Runtime::id()` of the runtime it belongs to
   Memory memory = Memory::Cold;
-  bool scratch = false;  ///< a kernel's workspace, not a tensor
+  bool scratch = false;                            ///< a kernel's workspace, not a tensor
+  bool wrapped = false;                            ///< the caller's memory
+  std::unique_ptr<std::function<void()>> deleter;  ///< of wrapped memory; may be null
   std::shared_ptr<Owner> owner;
   std::shared_ptr<Storage> parent;  ///< Bump: the slab this range is cut from
 

@@ -1,5 +1,6 @@
 #include "ops/gemm.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <span>
 
@@ -14,6 +15,8 @@ namespace {
 
 /// |a * b| <= 2^14 for int8, so that 131071 terms stay below 2^31.
 constexpr std::int64_t kMaxInt8K = 131071;
+/// What a backend may ask of `GemmCall::scratch`.
+constexpr std::uintptr_t kWorkspaceAlignment = 64;
 
 bool is_operand_type(DType type) noexcept {
   switch (type) {
@@ -34,7 +37,7 @@ bool is_float_output(DType type) noexcept {
   return type == DType::F32 || type == DType::BF16 || type == DType::F16;
 }
 
-/// Allocations begin at multiples of 64 bytes or more.
+/// Of memory that begins at a multiple of 64 bytes.
 std::int64_t alignment_of(const Geometry& matrix) noexcept {
   const std::int64_t bytes = matrix.offset * bit_width(matrix.dtype) / 8;
   return bytes % 64 == 0 ? 64 : bytes & -bytes;
@@ -186,6 +189,7 @@ struct GemmChecker {
     problem.activation = spec.activation;
     problem.path = spec.path;
     problem.reproducibility = spec.reproducibility;
+    problem.workspace_bytes = spec.workspace_bytes;
     return {};
   }
 
@@ -363,6 +367,30 @@ Status check_aliasing(const GemmDesc& desc) noexcept {
   if (residual && !same_view(c, *residual) && may_overlap(c, *residual)) {
     return error(Code::GemmAliasing, "C overlaps residual without being the same view");
   }
+  if (!desc.workspace) return {};
+  for (const auto& [tensor, what] : read_tensors(desc)) {
+    if (tensor != nullptr && may_overlap(*desc.workspace, *tensor)) {
+      return error(Code::GemmAliasing, "workspace overlaps {} in memory", what);
+    }
+  }
+  if (may_overlap(*desc.workspace, c) || (residual && may_overlap(*desc.workspace, *residual))) {
+    return error(Code::GemmAliasing, "workspace overlaps C or residual in memory");
+  }
+  return {};
+}
+
+Status check_workspace(const GemmDesc& desc, const CheckContext& context) noexcept {
+  if (!desc.workspace) return {};
+  const Tensor& workspace = *desc.workspace;
+  GIRIH_TRY(check_tensor(workspace, context, "workspace"));
+  if (!workspace.is_contiguous()) {
+    return error(Code::InvalidTensor, "workspace: the view is not contiguous");
+  }
+  const auto address = reinterpret_cast<std::uintptr_t>(TensorAccess::address(workspace));
+  if (address % kWorkspaceAlignment != 0) {
+    return error(Code::InvalidTensor, "workspace: address {:#x} is not a multiple of {}", address,
+                 kWorkspaceAlignment);
+  }
   return {};
 }
 
@@ -393,16 +421,33 @@ GemmSpec spec_of(const GemmDesc& desc, const CheckContext& context) noexcept {
     spec.b_scale = TensorAccess::geometry(desc.b_scale->tensor);
     spec.b_granularity = desc.b_scale->granularity;
   }
+  if (desc.workspace) {
+    const Geometry workspace = TensorAccess::geometry(*desc.workspace);
+    spec.workspace_bytes = byte_range(workspace).end - byte_range(workspace).begin;
+  }
   return spec;
+}
+
+/// The layouts were read off the views; memory that was wrapped may begin at any byte.
+void lower_alignments(const GemmDesc& desc, GemmProblem& problem) noexcept {
+  const auto lower = [](const Tensor& tensor, MatrixLayout& layout) {
+    layout.alignment = std::min(layout.alignment, storage_alignment(tensor));
+  };
+  lower(desc.a.tensor(), problem.a);
+  lower(desc.b.tensor(), problem.b);
+  lower(desc.c.tensor(), problem.c);
+  if (problem.residual) lower(*desc.epilogue.residual, *problem.residual);
 }
 
 }  // namespace
 
 Result<GemmProblem> check(const GemmDesc& desc, const CheckContext& context) noexcept {
   GIRIH_TRY(check_tensors(desc, context));
+  GIRIH_TRY(check_workspace(desc, context));
   Result<GemmProblem> problem = check(spec_of(desc, context));
   if (!problem) return problem;
   GIRIH_TRY(check_aliasing(desc));
+  lower_alignments(desc, *problem);
   return problem;
 }
 
@@ -422,15 +467,17 @@ GemmOperands bind(const GemmDesc& desc) noexcept {
           .a_scale = factors(tensors[3].tensor),
           .b_scale = factors(tensors[4].tensor),
           .alpha = factors(tensors[5].tensor),
-          .beta = factors(tensors[6].tensor)};
+          .beta = factors(tensors[6].tensor),
+          .workspace = address(desc.workspace ? &*desc.workspace : nullptr)};
 }
 
-std::array<const Tensor*, 9> tensors_of(const GemmDesc& desc) noexcept {
-  std::array<const Tensor*, 9> result{};
+std::array<const Tensor*, 10> tensors_of(const GemmDesc& desc) noexcept {
+  std::array<const Tensor*, 10> result{};
   std::size_t count = 0;
   for (const NamedTensor& read : read_tensors(desc)) result[count++] = read.tensor;
   result[count++] = &desc.c.tensor();
   result[count++] = desc.epilogue.residual ? &*desc.epilogue.residual : nullptr;
+  result[count++] = desc.workspace ? &*desc.workspace : nullptr;
   return result;
 }
 

@@ -48,6 +48,8 @@ struct GemmSpec {
   Precision precision = Precision::Exact;
   Path path = Path::Auto;
   Reproducibility reproducibility = Reproducibility::PerShape;
+  /// Bytes of the caller's workspace; empty: the runtime has one of any size.
+  std::optional<std::int64_t> workspace_bytes{};
 };
 
 /// A product that obeys every rule of `GemmDesc`; only `check` makes one, and nothing behind it
@@ -64,6 +66,8 @@ struct GemmProblem {
   Precision precision = Precision::Exact;
   Path path = Path::Auto;
   Reproducibility reproducibility = Reproducibility::PerShape;
+  std::optional<std::int64_t>
+      workspace_bytes;  ///< what the caller's workspace holds, if there is one
 
   /// No element of C: the call does nothing.
   [[nodiscard]] bool is_empty() const noexcept { return m == 0 || n == 0 || batch == 0; }
@@ -98,6 +102,7 @@ struct GemmOperands {
   const float* b_scale = nullptr;
   const float* alpha = nullptr;  ///< device scalars; null for host ones
   const float* beta = nullptr;
+  std::byte* workspace = nullptr;  ///< the caller's
 };
 
 /// Checks the rules of `GemmDesc` that geometry and types decide.
@@ -107,6 +112,6 @@ Result<GemmProblem> check(const GemmDesc& desc, const CheckContext& context) noe
 /// Only for a descriptor that passed `check`.
 GemmOperands bind(const GemmDesc& desc) noexcept;
 /// Every tensor of the descriptor; null where an optional one is absent.
-std::array<const Tensor*, 9> tensors_of(const GemmDesc& desc) noexcept;
+std::array<const Tensor*, 10> tensors_of(const GemmDesc& desc) noexcept;
 
 }  // namespace girih::inline v0

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <optional>
 
 #include "core/storage.hpp"
 
@@ -31,17 +32,45 @@ Status check_tensor(const Tensor& tensor, const CheckContext& context,
   return {};
 }
 
+namespace {
+
+std::uintptr_t begin_of(const Tensor& tensor) noexcept {
+  return reinterpret_cast<std::uintptr_t>(TensorAccess::storage(tensor)->data);
+}
+
+/// The geometry of `b` with its offset counted from where the memory of `a` begins; nothing if that
+/// is no whole number of elements, or the memories lie apart.
+std::optional<Geometry> rebased(const Tensor& a, const Tensor& b) noexcept {
+  Geometry geometry = TensorAccess::geometry(b);
+  const std::int64_t element = bit_width(geometry.dtype) / 8;
+  const std::uintptr_t distance = begin_of(b) - begin_of(a);
+  if (element == 0 || distance % static_cast<std::uintptr_t>(element) != 0) return std::nullopt;
+  geometry.offset += static_cast<std::int64_t>(distance) / element;
+  return geometry;
+}
+
+}  // namespace
+
 bool may_overlap(const Tensor& a, const Tensor& b) noexcept {
   const auto& x = TensorAccess::storage(a);
   const auto& y = TensorAccess::storage(b);
   if (x == y) return may_overlap(TensorAccess::geometry(a), TensorAccess::geometry(b));
   const bool shares_slab = x->parent && x->parent == y->parent;
-  return !shares_slab && x->data < y->data + y->bytes && y->data < x->data + x->bytes;
+  if (shares_slab || x->data >= y->data + y->bytes || y->data >= x->data + x->bytes) return false;
+  if (y->data < x->data) return may_overlap(b, a);
+  const std::optional<Geometry> moved = rebased(a, b);
+  return !moved || may_overlap(TensorAccess::geometry(a), *moved);
 }
 
 bool same_view(const Tensor& a, const Tensor& b) noexcept {
-  return TensorAccess::storage(a) == TensorAccess::storage(b) &&
-         same_view(TensorAccess::geometry(a), TensorAccess::geometry(b));
+  if (begin_of(b) < begin_of(a)) return same_view(b, a);
+  const std::optional<Geometry> moved = rebased(a, b);
+  return moved && same_view(TensorAccess::geometry(a), *moved);
+}
+
+std::int64_t storage_alignment(const Tensor& tensor) noexcept {
+  const std::uintptr_t begin = begin_of(tensor) | 64;
+  return static_cast<std::int64_t>(begin & (~begin + 1));
 }
 
 std::string describe(const Shape& shape) {

@@ -26,9 +26,13 @@ struct CheckContext {
 /// A view with memory behind it that belongs to `context.runtime`; `what` names it in errors.
 Status check_tensor(const Tensor& tensor, const CheckContext& context,
                     std::string_view what) noexcept;
-/// True if the two tensors share memory and may share elements of it.
+/// True if the two tensors may share elements. By address: the caller's memory may be wrapped more
+/// than once.
 bool may_overlap(const Tensor& a, const Tensor& b) noexcept;
+/// True if they have the same elements in the same order.
 bool same_view(const Tensor& a, const Tensor& b) noexcept;
+/// The largest power of two, at most 64, that the address of the tensor's memory is a multiple of.
+std::int64_t storage_alignment(const Tensor& tensor) noexcept;
 /// Refuses a value that an enumeration does not have: it may come from a cast or a C caller.
 template <class Enum>
 Status check_enumerator(Enum value, Enum last, std::string_view what) noexcept {

@@ -263,7 +263,7 @@ GemmSelection wgmma_candidate(const GemmProblem& problem, const KernelInfo& kern
   choice.swaps_sides = best.swapped;
   if (problem.is_empty()) return choice;
   const CudaGemmLayout layout = cuda_gemm_layout(problem, best.splits);
-  choice.workspace_bytes = layout.bytes;
+  choice.workspace_bytes = cuda_gemm_pieces(problem, best.splits).bytes;
   choice.predicted_seconds = microseconds * 1e-6 + copy_seconds(layout, problem, device);
   return choice;
 }

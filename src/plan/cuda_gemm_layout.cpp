@@ -1,5 +1,7 @@
 #include "plan/cuda_gemm_layout.hpp"
 
+#include <algorithm>
+#include <initializer_list>
 #include <optional>
 
 #include "core/checked.hpp"
@@ -49,6 +51,17 @@ CudaOperand operand(const MatrixLayout& x, std::int64_t extent, std::int64_t k,
   return packed;
 }
 
+/// The product of the factors, or as much as a workspace can count: a broadcast operand may have
+/// more elements than any memory.
+std::int64_t bytes_of(std::initializer_list<std::int64_t> factors) noexcept {
+  constexpr std::int64_t kMost = std::int64_t{1} << 58;  // ten of them still fit
+  std::int64_t product = 1;
+  for (const std::int64_t factor : factors) {
+    product = std::min(checked_mul(product, factor).value_or(kMost), kMost);
+  }
+  return product;
+}
+
 /// Hands out `bytes` of the workspace.
 std::int64_t take(std::int64_t& used, std::int64_t bytes) noexcept {
   const std::int64_t at = used;
@@ -57,8 +70,23 @@ std::int64_t take(std::int64_t& used, std::int64_t bytes) noexcept {
 }
 
 std::int64_t packed_bytes(const CudaOperand& x, std::int64_t k, std::int64_t batch) noexcept {
-  const std::int64_t matrix = x.ld * (x.major == Major::K ? x.extent : k);
-  return kElementBytes * matrix * (x.batch_stride != 0 ? batch : 1);
+  return bytes_of(
+      {kElementBytes, x.ld, x.major == Major::K ? x.extent : k, x.batch_stride != 0 ? batch : 1});
+}
+
+/// Half of an extent, in whole tiles.
+std::int64_t half_of(std::int64_t extent) noexcept {
+  if (extent <= 64) return extent;
+  return std::min(extent, round_up(ceil_div(extent, 2), extent > 512 ? 256 : 64));
+}
+
+std::int64_t piece_bytes(const GemmProblem& problem, const CudaGemmPieces& piece,
+                         int splits) noexcept {
+  GemmProblem part = problem;
+  part.batch = piece.batch;
+  part.m = piece.m;
+  part.n = piece.n;
+  return cuda_gemm_layout(part, splits).bytes;
 }
 
 }  // namespace
@@ -86,11 +114,12 @@ CudaGemmLayout cuda_gemm_layout(const GemmProblem& problem, int splits) noexcept
   layout.c_ld = layout.stages_c ? round_up(n, 8) : problem.c.row_stride;
   layout.c_batch_stride = layout.stages_c ? layout.c_ld * m : problem.c.batch_stride;
   if (layout.stages_c) {
-    layout.c_at = take(used, layout.c_ld * m * batch * bit_width(problem.c.dtype) / 8);
+    layout.c_at = take(used, bytes_of({bit_width(problem.c.dtype) / 8, layout.c_ld, m, batch}));
   }
   if (problem.residual && n > 1 && problem.residual->column_stride != 1) {
     layout.packs_residual = true;
-    layout.residual_at = take(used, m * n * batch * bit_width(problem.residual->dtype) / 8);
+    layout.residual_at =
+        take(used, bytes_of({bit_width(problem.residual->dtype) / 8, m, n, batch}));
   }
   if (problem.bias && n > 1 && problem.bias->stride != 1) {
     layout.packs_bias = true;
@@ -99,10 +128,30 @@ CudaGemmLayout cuda_gemm_layout(const GemmProblem& problem, int splits) noexcept
   }
   layout.partial_ld = round_up(n, 4);
   if (splits > 1 && !problem.skips_product()) {
-    layout.partials_at = take(used, 4 * batch * splits * m * layout.partial_ld);
+    layout.partials_at = take(used, bytes_of({4, batch, splits, m, layout.partial_ld}));
   }
   layout.bytes = used;
   return layout;
+}
+
+CudaGemmPieces cuda_gemm_pieces(const GemmProblem& problem, int splits) noexcept {
+  CudaGemmPieces best{problem.batch, problem.m, problem.n, cuda_gemm_layout(problem, splits).bytes};
+  while (best.bytes > kCudaWorkspaceLimit) {
+    const CudaGemmPieces before = best;
+    for (CudaGemmPieces cut : {CudaGemmPieces{ceil_div(before.batch, 2), before.m, before.n},
+                               {before.batch, half_of(before.m), before.n},
+                               {before.batch, before.m, half_of(before.n)}}) {
+      cut.bytes = piece_bytes(problem, cut, splits);
+      if (cut.bytes < best.bytes) best = cut;
+    }
+    if (best.bytes < before.bytes) continue;
+    // No cut helps alone, or the bytes are too many to be counted.
+    best.m = half_of(before.m);
+    best.n = half_of(before.n);
+    if (best.m == before.m && best.n == before.n) break;
+    best.bytes = piece_bytes(problem, best, splits);
+  }
+  return best;
 }
 
 }  // namespace girih::inline v0

@@ -29,6 +29,20 @@ struct CudaGemmLayout {
   std::int64_t bytes = 0;
 };
 
+/// What packed operands, a C in another layout and the partial sums of a split K may take together.
+inline constexpr std::int64_t kCudaWorkspaceLimit = std::int64_t{256} << 20;
+
+/// Extents of the pieces of C that a product on a wgmma row is computed in, one after the other in
+/// one workspace: the whole, or as much of it as the limit leaves room for. Every piece sums over
+/// the whole of K in the same slices, so that cutting changes no bit of the result.
+struct CudaGemmPieces {
+  std::int64_t batch = 1, m = 0, n = 0;
+  /// Of the largest one's workspace. Beyond the limit only where 64 x 64 elements of C need more.
+  std::int64_t bytes = 0;
+};
+/// `splits` as for `cuda_gemm_layout`.
+CudaGemmPieces cuda_gemm_pieces(const GemmProblem& problem, int splits) noexcept;
+
 CudaOperand cuda_operand_a(const GemmProblem& problem) noexcept;
 CudaOperand cuda_operand_b(const GemmProblem& problem) noexcept;
 /// `splits`: slices of K whose partials go through the workspace; 1 for none.

@@ -41,7 +41,8 @@ void note_cuda(const GemmProblem& problem, const GemmSelection& choice,
                std::vector<std::string>& notes) {
   if (choice.kernel->form == cuda::TileForm::None) return;
   const bool through_workspace = choice.split_kind == SplitKind::Workspace;
-  const CudaGemmLayout layout = cuda_gemm_layout(problem, through_workspace ? choice.split_k : 1);
+  const int splits = through_workspace ? choice.split_k : 1;
+  const CudaGemmLayout layout = cuda_gemm_layout(problem, splits);
   if (choice.is_tuned) notes.emplace_back("measured fastest on this kind of device");
   if (choice.cluster_rows * choice.cluster_columns > 1) {
     notes.push_back(fmt::format("clusters of {}x{} tiles share what they load", choice.cluster_rows,
@@ -59,6 +60,16 @@ void note_cuda(const GemmProblem& problem, const GemmSelection& choice,
   if (layout.stages_c) notes.emplace_back("C is computed row-major, then copied to its layout");
   if (layout.packs_residual) notes.emplace_back("the residual is copied to a row-major one first");
   if (layout.packs_bias) notes.emplace_back("the bias is copied to a contiguous one first");
+  const CudaGemmPieces piece = cuda_gemm_pieces(problem, splits);
+  if (piece.bytes < layout.bytes) {
+    notes.push_back(fmt::format(
+        "in pieces of {} x {}, {} of the batch at a time, to keep the workspace within {} MiB",
+        piece.m, piece.n, piece.batch, kCudaWorkspaceLimit >> 20));
+  }
+  if (piece.bytes > kCudaWorkspaceLimit) {
+    notes.push_back(fmt::format("the workspace exceeds {} MiB: K is too long to pack less",
+                                kCudaWorkspaceLimit >> 20));
+  }
 }
 
 std::vector<std::string> notes_on(const GemmProblem& problem, const GemmSelection& choice) {
@@ -89,7 +100,13 @@ Result<GemmSelection> select(const GemmProblem& problem, const SelectionContext&
     const GemmSelection offer = candidate(problem, kernel, context);
     if (offer.kernel != nullptr && (best.kernel == nullptr || is_better(offer, best))) best = offer;
   }
-  if (best.kernel != nullptr) return best;
+  if (best.kernel != nullptr) {
+    if (problem.workspace_bytes.value_or(best.workspace_bytes) < best.workspace_bytes) {
+      return error(Code::WorkspaceTooSmall, "workspace has {} bytes, {} needs {}",
+                   *problem.workspace_bytes, best.kernel->name, best.workspace_bytes);
+    }
+    return best;
+  }
   if (fits) {
     return error(Code::GemmNoKernel,
                  "no kernel for a product of {} x {} x {}, batch {}: matrix rows count to 2^31 - 1",

@@ -1,3 +1,5 @@
+#include <girih/prepare.hpp>
+
 #include "core/error.hpp"
 #include "runtime/state.hpp"
 
@@ -52,7 +54,39 @@ Result<Plan> explain_call(Runtime& runtime, const Desc& desc) noexcept {
   return explain(*problem, state.selection_context(op_of(*problem)));
 }
 
+template <class Desc>
+Status prepare_call(RuntimeState& state, const Desc& desc) noexcept {
+  const auto problem = check(desc, state.check_context());
+  if (!problem) return problem.error();
+  const auto selection = select(*problem, state.selection_context(op_of(*problem)));
+  if (!selection) return selection.error();
+  if (problem->is_empty()) return {};
+  return state.prepare(make_call(*problem, bind(desc), *selection));
+}
+
+Status prepare_any(RuntimeState& state, const OpDesc& desc) noexcept {
+  if (const auto* gemm = std::get_if<GemmDesc>(&desc)) return prepare_call(state, *gemm);
+  if (const auto* copy = std::get_if<CopyDesc>(&desc)) return prepare_call(state, *copy);
+  if (const auto* cast = std::get_if<CastDesc>(&desc)) return prepare_call(state, *cast);
+  if (const auto* fill = std::get_if<FillDesc>(&desc)) return prepare_call(state, *fill);
+  return error(Code::InvalidOption, "the descriptor holds no operation");
+}
+
 }  // namespace
+
+Status prepare(Runtime& runtime, std::span<const OpDesc> calls) noexcept {
+  const Result<Entry> entry =
+      Entry::enter_uncaptured(RuntimeAccess::shared(runtime).get(), "prepare");
+  if (!entry) return entry.error();
+  RuntimeState& state = *RuntimeAccess::shared(runtime);
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    const Status status = prepare_any(state, calls[i]);
+    if (!status) {
+      return error(status.error().code, "prepare, call {}: {}", i, status.error().message);
+    }
+  }
+  return {};
+}
 
 Status gemm(Runtime& runtime, const GemmDesc& desc) noexcept {
   return encode(runtime, desc);

@@ -15,6 +15,8 @@ using detail::Storage;
 
 constexpr std::int64_t kAlignment = 64;
 constexpr std::int64_t kMaxBlock = std::int64_t{1} << 62;
+/// What the caller's allocator is asked for: as much as the strictest backend gives.
+constexpr std::size_t kBlockAlignment = 256;
 
 /// The bucket that holds `bytes`: the next multiple of an eighth of the power of two below.
 std::int64_t bucket_capacity(std::int64_t bytes) noexcept {
@@ -23,11 +25,24 @@ std::int64_t bucket_capacity(std::int64_t bytes) noexcept {
   return round_up(static_cast<std::int64_t>(size), step);
 }
 
+/// Calls the deleter at `context` and frees it.
+void run_deleter(void* context) noexcept {
+  const std::unique_ptr<std::function<void()>> deleter(
+      static_cast<std::function<void()>*>(context));
+  try {
+    if (*deleter) (*deleter)();
+  } catch (...) {  // dropped, as `ForeignMemory` says: nobody is left to tell
+  }
+}
+
 }  // namespace
 
 MemoryPool::MemoryPool(std::shared_ptr<Device> device, std::uint64_t runtime,
-                       std::uint64_t cold_cache_bytes)
-    : device_(std::move(device)), runtime_(runtime), cold_cache_bytes_(cold_cache_bytes) {}
+                       std::uint64_t cold_cache_bytes, const Allocator& allocator)
+    : device_(std::move(device)),
+      runtime_(runtime),
+      cold_cache_bytes_(cold_cache_bytes),
+      allocator_(allocator) {}
 
 MemoryPool::~MemoryPool() {
   trim_locked(0);
@@ -73,13 +88,61 @@ Result<std::byte*> MemoryPool::take_block(std::int64_t capacity, bool recycle) n
       return block;
     }
   }
-  Result<std::byte*> block = device_->allocate(capacity);
+  Result<std::byte*> block = new_block(capacity);
   if (!block && info_.cold_cached > 0) {  // the cache may be what is in the way
     trim_locked(0);
-    block = device_->allocate(capacity);
+    block = new_block(capacity);
   }
   if (block) ++info_.system_allocations;
   return block;
+}
+
+Result<std::byte*> MemoryPool::new_block(std::int64_t capacity) noexcept {
+  if (allocator_.allocate == nullptr) return device_->allocate(capacity);
+  const auto bytes = static_cast<std::size_t>(capacity);
+  void* const block = allocator_.allocate(allocator_.context, bytes, kBlockAlignment);
+  if (block == nullptr) {
+    return error(Code::OutOfMemory, "the caller's allocator has no {} bytes", bytes);
+  }
+  if (const auto address = reinterpret_cast<std::uintptr_t>(block);
+      address % kBlockAlignment != 0) {
+    allocator_.release(allocator_.context, block, bytes);
+    return error(Code::InvalidOption, "the caller's allocator gave {:#x}, not a multiple of {}",
+                 address, kBlockAlignment);
+  }
+  return static_cast<std::byte*>(block);
+}
+
+void MemoryPool::free_block(std::byte* block, std::int64_t capacity) noexcept {
+  if (allocator_.release == nullptr) return device_->release(block, capacity);
+  allocator_.release(allocator_.context, block, static_cast<std::size_t>(capacity));
+}
+
+Result<MemoryPool::StoragePtr> MemoryPool::wrap(const NativeMemory& memory, std::int64_t bytes,
+                                                DType dtype, std::function<void()> deleter) noexcept
+    try {
+  auto storage = std::make_shared<Storage>();
+  auto kept = std::make_unique<std::function<void()>>(std::move(deleter));
+  const Result<std::byte*> data = device_->import(memory, bytes);
+  if (!data) return data.error();
+  const std::uintptr_t element = bit_width(dtype) < 8 ? 1 : bit_width(dtype) / 8U;
+  if (const auto address = reinterpret_cast<std::uintptr_t>(*data); address % element != 0) {
+    device_->end_import(
+        *data, bytes, [](void*) noexcept {}, nullptr);
+    return error(Code::Unwrappable, "wrap: address {:#x} is no multiple of {}, the size of {}",
+                 address, element, name(dtype));
+  }
+  storage->data = *data;
+  storage->bytes = storage->capacity = bytes;
+  storage->runtime = runtime_;
+  storage->wrapped = true;
+  storage->deleter = std::move(kept);
+  storage->owner = shared_from_this();
+  const std::lock_guard lock(mutex_);
+  counter(*storage) += static_cast<std::uint64_t>(bytes);
+  return storage;
+} catch (...) {
+  return error(Code::OutOfMemory, "no host memory to describe an allocation");
 }
 
 Result<MemoryPool::StoragePtr> MemoryPool::allocate_bump(std::int64_t bytes) noexcept try {
@@ -144,7 +207,7 @@ void MemoryPool::trim_locked(std::uint64_t keep_bytes) noexcept {
   for (auto bucket = free_blocks_.rbegin(); bucket != free_blocks_.rend(); ++bucket) {
     auto& [capacity, blocks] = *bucket;
     while (!blocks.empty() && info_.cold_cached > keep_bytes) {
-      device_->release(blocks.back(), capacity);
+      free_block(blocks.back(), capacity);
       blocks.pop_back();
       info_.cold_cached -= static_cast<std::uint64_t>(capacity);
     }
@@ -166,9 +229,14 @@ MemoryInfo MemoryPool::info() const noexcept {
 }
 
 void MemoryPool::reclaim(Storage& storage) noexcept {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   const auto capacity = static_cast<std::uint64_t>(storage.capacity);
   counter(storage) -= capacity;
+  if (storage.wrapped) {
+    lock.unlock();
+    device_->end_import(storage.data, storage.bytes, run_deleter, storage.deleter.release());
+    return;
+  }
   if (storage.memory == Memory::Cold && info_.cold_cached + capacity <= cold_cache_bytes_) {
     try {
       free_blocks_[storage.capacity].push_back(storage.data);
@@ -177,10 +245,11 @@ void MemoryPool::reclaim(Storage& storage) noexcept {
     } catch (...) {  // no memory to remember the block: give it back instead
     }
   }
-  device_->release(storage.data, storage.capacity);
+  free_block(storage.data, storage.capacity);
 }
 
 std::uint64_t& MemoryPool::counter(const Storage& storage) noexcept {
+  if (storage.wrapped) return info_.wrapped;
   if (storage.scratch) return info_.scratch;
   switch (storage.memory) {
     case Memory::Hot:

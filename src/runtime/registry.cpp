@@ -56,6 +56,23 @@ Status check_threads(const RuntimeOptions& options) noexcept {
   return {};
 }
 
+/// Objects of another backend would be ignored: an error instead.
+Status check_handles(Backend backend, const RuntimeOptions& options) noexcept {
+  if (options.cuda && backend != Backend::Cuda) {
+    return error(Code::InvalidOption, "options.cuda: backend {} takes no CUDA handles",
+                 name(backend));
+  }
+  if (options.metal && backend != Backend::Metal) {
+    return error(Code::InvalidOption, "options.metal: backend {} takes no Metal handles",
+                 name(backend));
+  }
+  if ((options.allocator.allocate == nullptr) != (options.allocator.release == nullptr)) {
+    return error(Code::InvalidOption, "options.allocator: {} is missing, both are needed",
+                 options.allocator.allocate == nullptr ? "allocate" : "release");
+  }
+  return {};
+}
+
 Result<std::shared_ptr<Executor>> executor_for(const RuntimeOptions& options,
                                                const Environment& environment) noexcept {
   if (options.executor) return options.executor;
@@ -64,7 +81,7 @@ Result<std::shared_ptr<Executor>> executor_for(const RuntimeOptions& options,
 
 Result<std::unique_ptr<Device>> open_backend(Backend backend, const RuntimeOptions& options,
                                              const Environment& environment) noexcept {
-  if (backend == Backend::Cuda) return cuda::open();
+  if (backend == Backend::Cuda) return cuda::open(options.cuda);
   const Result<std::shared_ptr<Executor>> executor = executor_for(options, environment);
   if (!executor) return executor.error();
   return cpu::open(*executor);
@@ -77,6 +94,7 @@ Result<std::shared_ptr<Device>> open_device(const RuntimeOptions& options,
   const Result<Backend> backend = resolve(options);
   if (!backend) return backend.error();
   GIRIH_TRY(check_threads(options));
+  GIRIH_TRY(check_handles(*backend, options));
   Result<std::unique_ptr<Device>> device = open_backend(*backend, options, environment);
   if (!device) return device.error();
   try {

@@ -49,7 +49,8 @@ RuntimeState::RuntimeState(std::shared_ptr<Device> device, std::uint64_t id,
       id_(id),
       reproducibility_(options.reproducibility),
       forced_(forced),
-      memory_(std::make_shared<MemoryPool>(device_, id, options.cold_cache_bytes)) {}
+      memory_(
+          std::make_shared<MemoryPool>(device_, id, options.cold_cache_bytes, options.allocator)) {}
 
 RuntimeState::~RuntimeState() {
   scratch_.reset();
@@ -64,7 +65,8 @@ SelectionContext RuntimeState::selection_context(Op op) const noexcept {
 }
 
 Status RuntimeState::dispatch(GemmCall& call, std::span<const Tensor* const> tensors) noexcept {
-  if (call.selection.workspace_bytes > 0) {
+  call.scratch = call.operands.workspace;
+  if (call.scratch == nullptr && call.selection.workspace_bytes > 0) {
     const Result<std::byte*> workspace = scratch(call.selection.workspace_bytes);
     if (!workspace) return workspace.error();
     call.scratch = *workspace;
@@ -87,6 +89,25 @@ Status RuntimeState::finish_dispatch(const Call& call,
 
 Status RuntimeState::launch(const Call& call) noexcept {
   return note(device_->launch(call));
+}
+
+Status RuntimeState::prepare(const GemmCall& call) noexcept {
+  GIRIH_TRY(note(device_->prepare(call)));
+  if (call.operands.workspace != nullptr || call.selection.workspace_bytes == 0) return {};
+  const Result<std::byte*> workspace = scratch(call.selection.workspace_bytes);
+  return workspace ? Status{} : Status(workspace.error());
+}
+
+Status RuntimeState::prepare(const ElementwiseCall& call) noexcept {
+  return note(device_->prepare(call));
+}
+
+Status RuntimeState::record(const ForeignEvent& event) noexcept {
+  return note(device_->record(event));
+}
+
+Status RuntimeState::wait_for(const ForeignEvent& event) noexcept {
+  return note(device_->wait_for(event));
 }
 
 Status RuntimeState::zero(std::byte* data, std::int64_t bytes) noexcept {

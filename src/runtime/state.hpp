@@ -48,6 +48,9 @@ class RuntimeState {
   /// nothing was queued, or the runtime is poisoned.
   Status dispatch(GemmCall& call, std::span<const Tensor* const> tensors) noexcept;
   Status dispatch(ElementwiseCall& call, std::span<const Tensor* const> tensors) noexcept;
+  /// Loads and sizes what `call` will need.
+  Status prepare(const GemmCall& call) noexcept;
+  Status prepare(const ElementwiseCall& call) noexcept;
   /// Queues a call of the runtime's own, uncounted and never recorded.
   Status launch(const Call& call) noexcept;
   Status zero(std::byte* data, std::int64_t bytes) noexcept;
@@ -60,6 +63,8 @@ class RuntimeState {
   Result<bool> completed(const Event& event) noexcept;
   Status wait(const Event& event) noexcept;
   Status synchronize() noexcept;
+  Status record(const ForeignEvent& event) noexcept;
+  Status wait_for(const ForeignEvent& event) noexcept;
 
   /// Starts recording; fails if it is on already.
   Status begin_capture() noexcept;

@@ -1,4 +1,5 @@
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <gtest/gtest.h>
 #include <stdexcept>
@@ -7,7 +8,7 @@
 #include <thread>
 #include <unistd.h>
 
-#include "core/storage.hpp"
+#include "backends/cpu/parallel.hpp"
 #include "support/backends.hpp"
 #include "support/gemm.hpp"
 #include "support/sanitizers.hpp"
@@ -150,6 +151,36 @@ INSTANTIATE_TEST_SUITE_P(
                               }}),
     [](const auto& test) { return std::string(test.param.name); });
 
+TEST(EarlyExecutor, IsNoticedAndItsBodiesAreWaitedFor) {
+  for (const bool throws : {false, true}) {
+    TestExecutor executor(2);
+    std::atomic<bool> begun = false, left = false, finished = false;
+    std::thread straggler;
+    executor.loop = [&](std::int64_t, Executor::Body body, void* context) {
+      straggler = std::thread([body, context] { body(context, 0); });
+      while (!begun) std::this_thread::yield();
+      body(context, 1);
+      left = true;
+      if (throws) throw 7;
+    };
+    const auto run = [&]() -> Status {
+      try {
+        return cpu::parallel_tasks(executor, 2, 2, [&](std::int64_t, std::int64_t) {
+          if (begun.exchange(true)) return;
+          while (!left) std::this_thread::yield();
+          std::this_thread::sleep_for(std::chrono::milliseconds(300));
+          finished = true;
+        });
+      } catch (int) {
+        return error(Code::ExecutorFailed, "threw");
+      }
+    };
+    EXPECT_TRUE(refused(run(), Code::ExecutorFailed, throws ? "threw" : "returned before"));
+    EXPECT_TRUE(finished);
+    straggler.join();
+  }
+}
+
 #if !GIRIH_TEST_TSAN
 TEST_F(HostThreads, AChildAfterForkMultiplies) {
   Runtime runtime = open(Backend::Cpu, {.threads = 3});
@@ -180,11 +211,6 @@ class HugeMemory : public HostThreads {
     memory_ = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory_ == MAP_FAILED) GTEST_SKIP() << "no address space of 40 GiB";
-    auto storage = std::make_shared<detail::Storage>();
-    storage->data = static_cast<std::byte*>(memory_);
-    storage->bytes = storage->capacity = static_cast<std::int64_t>(kBytes);
-    storage->runtime = plain_.id();
-    storage_ = storage;
   }
   void TearDown() override {
     if (memory_ != MAP_FAILED) munmap(memory_, kBytes);
@@ -192,8 +218,8 @@ class HugeMemory : public HostThreads {
 
   /// A view with these strides, `offset` elements into the memory.
   Tensor view(const Shape& shape, DType dtype, const Strides& strides, std::int64_t offset = 0) {
-    return must(
-        detail::TensorAccess::make(storage_, {dtype, {}, {}, 0}).view(shape, strides, offset));
+    const Tensor all = must(plain_.wrap({.handle = memory_, .bytes = kBytes}, {1}, dtype));
+    return must(all.view(shape, strides, offset));
   }
   Tensor moved(const Tensor& x, const Strides& strides, std::int64_t offset = 0) {
     const Tensor far = view(x.shape(), x.dtype(), strides, offset);
@@ -202,7 +228,6 @@ class HugeMemory : public HostThreads {
   }
 
   void* memory_ = MAP_FAILED;
-  std::shared_ptr<detail::Storage> storage_;
 };
 
 constexpr std::int64_t kFar = (std::int64_t{1} << 31) + 4096;

@@ -77,6 +77,27 @@ class CpuDevice final : public Device {
   Result<bool> completed(std::uint64_t) noexcept override { return true; }
   Status wait(std::uint64_t) noexcept override { return {}; }
 
+  Status prepare(const Call& call) noexcept override {
+    const auto* product = std::get_if<GemmCall>(&call);
+    return product != nullptr ? check_code(*product->selection.kernel) : Status{};
+  }
+  /// Everything that the process can address is shared.
+  Result<std::byte*> import(const NativeMemory& memory, std::int64_t bytes) noexcept override {
+    const auto begin = reinterpret_cast<std::uintptr_t>(memory.handle);
+    const std::uintptr_t size = memory.byte_offset + static_cast<std::uint64_t>(bytes);
+    if (begin + size < begin) {
+      return error(Code::Unwrappable, "wrap: {} bytes at {:#x} exceed the address space", size,
+                   begin);
+    }
+    return static_cast<std::byte*>(memory.handle) + memory.byte_offset;
+  }
+  void end_import(std::byte*, std::int64_t, Done done, void* context) noexcept override {
+    done(context);
+  }
+  Result<NativeMemory> native_memory(const std::byte* data) noexcept override {
+    return NativeMemory{.handle = const_cast<std::byte*>(data)};
+  }
+
  private:
   const DeviceInfo info_;
   const std::shared_ptr<Executor> executor_;

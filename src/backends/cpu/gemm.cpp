@@ -232,13 +232,16 @@ void Product::multiply_tile(const Block& block, const Chunk& chunk, const Step& 
 
 }  // namespace
 
+Status check_code(const KernelInfo& kernel) noexcept {
+  if (gemm_code(kernel) != nullptr) return {};
+  return error(Code::GemmNoKernel, "{} is not in this build", kernel.name);
+}
+
 Status run(const GemmCall& call, Executor& executor) {
   const GemmProblem& problem = call.problem;
   const GemmSelection& selection = call.selection;
   if (problem.is_empty()) return {};
-  if (gemm_code(*selection.kernel) == nullptr) {
-    return error(Code::GemmNoKernel, "{} is not in this build", selection.kernel->name);
-  }
+  GIRIH_TRY(check_code(*selection.kernel));
   if (selection.concurrent_products <= 1) {
     for (std::int64_t i = 0; i < problem.batch; ++i) {
       GIRIH_TRY(Product(call, executor, selection.threads, i, call.scratch).run());

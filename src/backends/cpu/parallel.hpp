@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <thread>
 
 #include <girih/executor.hpp>
 
@@ -40,6 +41,14 @@ Status parallel_tasks(Executor& executor, int threads, std::int64_t tasks, const
     alignas(64) std::atomic<std::int64_t> next{0};
     alignas(64) std::atomic<std::int64_t> arrivals{0};
     std::atomic<std::uint64_t> prints{0};
+    std::atomic<std::int64_t> departures{0};
+
+    /// An executor that returned, or threw, too early left bodies that still use all this.
+    ~Region() {
+      while (departures.load(std::memory_order_acquire) < arrivals.load()) {
+        std::this_thread::yield();
+      }
+    }
   } region{work, tasks, workers};
   executor.parallel_for(
       workers,
@@ -47,18 +56,22 @@ Status parallel_tasks(Executor& executor, int threads, std::int64_t tasks, const
         Region& shared = *static_cast<Region*>(context);
         shared.prints.fetch_add(detail::fingerprint(index), std::memory_order_relaxed);
         const std::int64_t slot = shared.arrivals.fetch_add(1, std::memory_order_relaxed);
-        if (slot >= shared.workers) return;
-        for (;;) {
+        while (slot < shared.workers) {
           const std::int64_t task = shared.next.fetch_add(1, std::memory_order_relaxed);
-          if (task >= shared.tasks) return;
+          if (task >= shared.tasks) break;
           shared.work(task, slot);
         }
+        shared.departures.fetch_add(1, std::memory_order_release);
       },
       &region);
+  const bool is_over = region.departures.load(std::memory_order_acquire) == workers;
   std::uint64_t expected = 0;
   for (std::int64_t i = 0; i < workers; ++i) expected += detail::fingerprint(i);
   if (region.arrivals.load() != workers || region.prints.load() != expected) {
     return error(Code::ExecutorFailed, "the executor dropped or repeated an index of {}", workers);
+  }
+  if (!is_over) {
+    return error(Code::ExecutorFailed, "the executor returned before its {} bodies had", workers);
   }
   return {};
 }

@@ -5,7 +5,7 @@
 
 namespace girih::inline v0::cuda {
 
-Probe probe() {
+Probe probe(int) {
   return {.presence = Presence::NotBuilt, .reason = "not part of this build", .info = {}};
 }
 
@@ -13,8 +13,12 @@ bool is_built() noexcept {
   return false;
 }
 
-Result<std::unique_ptr<Device>> open() noexcept {
+Result<std::unique_ptr<Device>> open(const std::optional<CudaHandles>&) noexcept {
   return error(Code::BackendUnavailable, "backend cuda: not part of this build");
+}
+
+Counters counters(const Device&) noexcept {
+  return {};
 }
 
 }  // namespace girih::inline v0::cuda

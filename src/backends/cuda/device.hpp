@@ -1,9 +1,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
+#include "backends/cuda/counters.hpp"
 #include "backends/device.hpp"
 
 namespace girih::inline v0::cuda {
@@ -19,9 +21,9 @@ enum class Presence : std::uint8_t {
 struct Probe {
   Presence presence = Presence::NotBuilt;
   std::string reason;  ///< empty if usable
-  DeviceInfo info;     ///< of the first device, if there is one
+  DeviceInfo info;     ///< of the device, if there is one
 };
-Probe probe();
+Probe probe(int device = 0);
 
 /// The rows of `kernels.inc`, built here or not.
 std::span<const KernelInfo> kernel_table() noexcept;
@@ -29,7 +31,9 @@ std::span<const KernelInfo> kernel_table() noexcept;
 bool is_built() noexcept;
 
 /// The first device, with a stream and a memory pool of its own. BackendUnavailable with the reason
-/// if there is none that can be used.
-Result<std::unique_ptr<Device>> open() noexcept;
+/// if there is none that can be used; BackendLacks if handles are given.
+Result<std::unique_ptr<Device>> open(const std::optional<CudaHandles>& handles) noexcept;
+/// Of a device that `open` made.
+Counters counters(const Device& device) noexcept;
 
 }  // namespace girih::inline v0::cuda

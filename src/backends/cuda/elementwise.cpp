@@ -82,7 +82,7 @@ Status add_copy(const std::byte* source, std::byte* destination, DType dtype,
   return sink.add(launch_of(copy_kernel(), walk, multiprocessors));
 }
 
-Status lower(const ElementwiseCall& call, Lowering& lowering, LaunchSink& sink) noexcept {
+Status lower(const ElementwiseCall& call, const Lowering& lowering, LaunchSink& sink) noexcept {
   const ElementwiseProblem& problem = call.problem;
   if (problem.is_empty()) return {};
   if (problem.destination_type == DType::I4) {
@@ -107,7 +107,7 @@ Status lower(const ElementwiseCall& call, Lowering& lowering, LaunchSink& sink) 
   return sink.add(launch_of(function, walk, lowering.multiprocessors));
 }
 
-Status lower(const Call& call, Lowering& lowering, LaunchSink& sink) noexcept {
+Status lower(const Call& call, const Lowering& lowering, LaunchSink& sink) noexcept {
   if (const auto* product = std::get_if<GemmCall>(&call)) return lower(*product, lowering, sink);
   return lower(*std::get_if<ElementwiseCall>(&call), lowering, sink);
 }

@@ -54,7 +54,7 @@ Status lower_simt(const GemmCall& call, const Lowering& lowering, LaunchSink& si
 
 }  // namespace
 
-Status lower(const GemmCall& call, Lowering& lowering, LaunchSink& sink) noexcept {
+Status lower(const GemmCall& call, const Lowering& lowering, LaunchSink& sink) noexcept {
   return call.selection.kernel->form == TileForm::None ? lower_simt(call, lowering, sink)
                                                        : lower_wgmma(call, lowering, sink);
 }

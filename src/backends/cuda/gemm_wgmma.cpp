@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "backends/cuda/device.hpp"
+#include "backends/cuda/gemm_pieces.hpp"
 #include "backends/cuda/kernels/gemm_kernels.hpp"
 #include "core/checked.hpp"
 #include "plan/cuda_gemm_layout.hpp"
@@ -26,9 +27,11 @@ struct Side {
 /// One product on its way to kernels.
 class Lowered {
  public:
-  Lowered(const GemmCall& call, Lowering& lowering, LaunchSink& sink) noexcept
+  /// `packs_a`: false if a packed A is in the workspace already.
+  Lowered(const GemmCall& call, bool packs_a, const Lowering& lowering, LaunchSink& sink) noexcept
       : call_(call),
         problem_(call.problem),
+        packs_a_(packs_a),
         lowering_(lowering),
         sink_(sink),
         tile_number_(static_cast<int>(call.selection.kernel - kernel_table().data())),
@@ -136,11 +139,12 @@ class Lowered {
 
   Status move_in(const CudaOperand& to, const std::byte* source, std::int64_t at,
                  const MatrixLayout& x, std::int64_t extent_stride, std::int64_t k_stride,
-                 Side& side) noexcept {
+                 bool packs, Side& side) noexcept {
     side = {source, to};
     if (!to.packed) return {};
     std::byte* const packed = workspace(at);
     side.data = packed;
+    if (!packs) return {};
     const bool k_major = to.major == Major::K;
     return copy(source, packed, x.dtype,
                 {MoveDimension{products(to.batch_stride), x.batch_stride, to.batch_stride},
@@ -150,39 +154,23 @@ class Lowered {
 
   Status move_operands_in() noexcept {
     GIRIH_TRY(move_in(layout_.a, call_.operands.a, layout_.a_at, problem_.a, problem_.a.row_stride,
-                      problem_.a.column_stride, a_));
+                      problem_.a.column_stride, packs_a_, a_));
     return move_in(layout_.b, call_.operands.b, layout_.b_at, problem_.b, problem_.b.column_stride,
-                   problem_.b.row_stride, b_);
+                   problem_.b.row_stride, true, b_);
   }
 
+  /// Leaves the map empty where there is nothing to encode it with, see Lowering.
   Status encode(CUtensorMap& map, const void* data, Element type, std::int64_t inner,
                 std::int64_t outer, std::int64_t ld, std::int64_t batch_stride, Box box) noexcept {
+    if (lowering_.maps == nullptr) return {};
     const std::int64_t bytes = element_bytes(type);
     const bool single = problem_.batch == 1 || batch_stride == 0;
-    const auto extents =
-        std::to_array<cuuint64_t>({static_cast<cuuint64_t>(inner), static_cast<cuuint64_t>(outer),
-                                   single ? 1 : static_cast<cuuint64_t>(problem_.batch)});
-    const auto strides =
-        std::to_array<cuuint64_t>({static_cast<cuuint64_t>(ld * bytes),
-                                   static_cast<cuuint64_t>((single ? ld : batch_stride) * bytes)});
-    const auto boxes = std::to_array<cuuint32_t>(
-        {static_cast<cuuint32_t>(box.inner), static_cast<cuuint32_t>(box.outer), 1});
-    const auto steps = std::to_array<cuuint32_t>({1, 1, 1});
-    const auto row_bytes = box.inner * bytes;
-    const CUtensorMapSwizzle swizzle = row_bytes == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
-                                       : row_bytes == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
-                                                         : CU_TENSOR_MAP_SWIZZLE_32B;
-    const CUtensorMapDataType kind = type == Element::F32    ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32
-                                     : type == Element::BF16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
-                                                             : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
-    const CUresult status =
-        lowering_.encode_map(&map, kind, 3, const_cast<void*>(data), extents.data(), strides.data(),
-                             boxes.data(), steps.data(), CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
-                             CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-    if (status == CUDA_SUCCESS) return {};
-    return error(Code::DeviceFailed,
-                 "the driver refuses a tensor map of {} x {}, strides {} and {} bytes: code {}",
-                 inner, outer, strides[0], strides[1], static_cast<int>(status));
+    return lowering_.maps->get({.data = data,
+                                .extents = {inner, outer, single ? 1 : problem_.batch},
+                                .strides = {ld * bytes, (single ? ld : batch_stride) * bytes},
+                                .box = {box.inner, box.outer},
+                                .type = type},
+                               map);
   }
 
   Status encode_operand(CUtensorMap& map, const Side& side, int extent, int share) noexcept {
@@ -229,18 +217,6 @@ class Lowered {
     p.cluster_shift = std::countr_zero(blocks);
   }
 
-  Status allow_shared(const void* kernel, int shared, Element type, Major rows,
-                      Major cols) noexcept {
-    const auto slot =
-        static_cast<std::size_t>(tile_number_ * 8 + (type == Element::F16 ? 4 : 0) +
-                                 (rows == Major::MN ? 2 : 0) + (cols == Major::MN ? 1 : 0));
-    if (lowering_.allowed[slot]) return {};
-    GIRIH_CUDA_TRY(
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
-    lowering_.allowed[slot] = true;
-    return {};
-  }
-
   Status add_product() noexcept {
     const bool swapped = call_.selection.swaps_sides;
     const Side& rows = swapped ? b_ : a_;
@@ -271,7 +247,6 @@ class Lowered {
     const void* const kernel =
         gemm_wgmma_kernel(tile_number_, type, rows.layout.major, cols.layout.major);
     const int shared = shared_bytes(tile_, rows.layout.major, cols.layout.major);
-    GIRIH_TRY(allow_shared(kernel, shared, type, rows.layout.major, cols.layout.major));
     const auto blocks = 1U << p.cluster_shift;
     // A cluster that splits K makes one unit; others go on until none is left.
     const std::uint32_t resident = static_cast<std::uint32_t>(lowering_.multiprocessors) / blocks;
@@ -305,7 +280,8 @@ class Lowered {
 
   const GemmCall& call_;
   const GemmProblem& problem_;
-  Lowering& lowering_;
+  const bool packs_a_;
+  const Lowering& lowering_;
   LaunchSink& sink_;
   const int tile_number_;
   const TileConfig tile_;
@@ -317,8 +293,28 @@ class Lowered {
 
 }  // namespace
 
-Status lower_wgmma(const GemmCall& call, Lowering& lowering, LaunchSink& sink) noexcept {
-  return Lowered(call, lowering, sink).run();
+Status lower_wgmma(const GemmCall& call, const Lowering& lowering, LaunchSink& sink) noexcept {
+  const GemmProblem& problem = call.problem;
+  const bool through_workspace = call.selection.split_kind == SplitKind::Workspace;
+  const CudaGemmPieces step =
+      cuda_gemm_pieces(problem, through_workspace ? call.selection.split_k : 1);
+  if (step.batch == problem.batch && step.m == problem.m && step.n == problem.n) {
+    return Lowered(call, true, lowering, sink).run();
+  }
+  for (std::int64_t batch = 0; batch < problem.batch; batch += step.batch) {
+    for (std::int64_t m = 0; m < problem.m; m += step.m) {
+      for (std::int64_t n = 0; n < problem.n; n += step.n) {
+        const PieceOfC piece{.batch = batch,
+                             .m = m,
+                             .n = n,
+                             .batches = std::min(step.batch, problem.batch - batch),
+                             .rows = std::min(step.m, problem.m - m),
+                             .columns = std::min(step.n, problem.n - n)};
+        GIRIH_TRY(Lowered(cut(call, piece), n == 0, lowering, sink).run());
+      }
+    }
+  }
+  return {};
 }
 
 }  // namespace girih::inline v0::cuda

@@ -1,10 +1,7 @@
 #pragma once
 
-#include <bitset>
-#include <cudaTypedefs.h>
-
-#include "backends/cuda/kernels/gemm_tiles.hpp"
 #include "backends/cuda/status.hpp"
+#include "backends/cuda/tensor_maps.hpp"
 #include "backends/device.hpp"
 
 namespace girih::inline v0::cuda {
@@ -26,18 +23,17 @@ class LaunchSink {
   virtual Status add(const Launch& launch) noexcept = 0;
 };
 
-/// What lowering an operation needs of the device.
+/// What lowering an operation needs of the device. Without `maps`, launches are complete but for
+/// their tensor maps: enough to load the kernels of a call whose workspace does not exist yet.
 struct Lowering {
   int multiprocessors = 1;
-  PFN_cuTensorMapEncodeTiled_v12000 encode_map = nullptr;
-  /// Kernels that have been allowed more than 48 KiB of shared memory: asked for once each.
-  std::bitset<kTileCount * 8> allowed;
+  TensorMaps* maps = nullptr;
 };
 
 /// Hands the kernels of one operation to `sink`, in order.
-Status lower(const GemmCall& call, Lowering& lowering, LaunchSink& sink) noexcept;
-Status lower(const ElementwiseCall& call, Lowering& lowering, LaunchSink& sink) noexcept;
-Status lower(const Call& call, Lowering& lowering, LaunchSink& sink) noexcept;
+Status lower(const GemmCall& call, const Lowering& lowering, LaunchSink& sink) noexcept;
+Status lower(const ElementwiseCall& call, const Lowering& lowering, LaunchSink& sink) noexcept;
+Status lower(const Call& call, const Lowering& lowering, LaunchSink& sink) noexcept;
 
 /// A copy of strided elements, for operations that move their operands first.
 struct MoveDimension {

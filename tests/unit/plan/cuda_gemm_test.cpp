@@ -106,8 +106,7 @@ TEST(CudaGemmSelect, IsDeterministicAndLegalOverAGridOfShapes) {
         }
         ASSERT_GT(first.predicted_seconds, 0);
         ASSERT_GE(first.band, 1);
-        ASSERT_LE(first.workspace_bytes,
-                  (std::int64_t{256} << 20) + 2 * 2 * (m + n + 16) * (k + 8));
+        ASSERT_LE(first.workspace_bytes, kCudaWorkspaceLimit);
       }
     }
   }

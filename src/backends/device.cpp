@@ -1,0 +1,58 @@
+#include "backends/device.hpp"
+
+#include "core/error.hpp"
+
+// What a backend answers of what it does not have.
+
+namespace girih::inline v0 {
+namespace {
+
+Error lacks(const Device& device, const char* what) noexcept {
+  return error(Code::BackendLacks, "backend {} {}", name(device.info().backend), what);
+}
+
+}  // namespace
+
+std::string_view name(NativeObject object) noexcept {
+  switch (object) {
+    case NativeObject::CudaContext:
+      return "CUDA context";
+    case NativeObject::CudaStream:
+      return "CUDA stream";
+    case NativeObject::MetalDevice:
+      return "Metal device";
+    case NativeObject::MetalQueue:
+      return "Metal queue";
+  }
+  return "unknown object";
+}
+
+Status Device::prepare(const Call&) noexcept {
+  return lacks(*this, "cannot prepare calls yet");
+}
+
+Result<std::byte*> Device::import(const NativeMemory&, std::int64_t) noexcept {
+  return lacks(*this, "cannot wrap memory yet");
+}
+
+void Device::end_import(std::byte*, std::int64_t, Done done, void* context) noexcept {
+  done(context);
+}
+
+Result<NativeMemory> Device::native_memory(const std::byte*) noexcept {
+  return lacks(*this, "does not show its memory");
+}
+
+Result<void*> Device::native_object(NativeObject object) noexcept {
+  return error(Code::BackendLacks, "backend {} has no {}", name(info().backend), name(object));
+}
+
+Status Device::record(const ForeignEvent&) noexcept {
+  return lacks(*this, "has no events: what was called has finished");
+}
+
+Status Device::wait_for(const ForeignEvent&) noexcept {
+  return lacks(*this, "has no events: wait before the call");
+}
+
+}  // namespace girih::inline v0

@@ -1,0 +1,200 @@
+#include "backends/cuda/gemm_pieces.hpp"
+
+#include <gtest/gtest.h>
+#include <vector>
+
+#include "backends/cuda/device.hpp"
+#include "backends/cuda/kernels/gemm_kernels.hpp"
+#include "backends/cuda/kernels/simt_params.hpp"
+#include "backends/cuda/kernels/walk_kernels.hpp"
+#include "backends/cuda/launch.hpp"
+#include "plan/cuda_gemm_layout.hpp"
+#include "support/expect.hpp"
+
+// A product whose operands must be packed, or whose C must be staged, and that are larger than the
+// workspace may be: what is launched covers C once and stays inside the workspace.
+
+namespace girih::testing {
+namespace {
+
+using cuda::GemmParams;
+
+/// Memory by address alone: nothing is read or written.
+std::byte* address(std::uintptr_t at) {
+  return reinterpret_cast<std::byte*>(at << 44);
+}
+
+struct Product {
+  std::int64_t rows, cols, batch;
+  std::byte* out;
+};
+
+class Recorder final : public cuda::LaunchSink {
+ public:
+  Status add(const cuda::Launch& launch) noexcept override {
+    if (launch.function == cuda::copy_kernel()) {
+      ++copies;
+      note(static_cast<const cuda::WalkParams*>(launch.params)->destination);
+    } else {
+      const auto& p = *static_cast<const GemmParams*>(launch.params);
+      const bool swapped = p.transposed;
+      products.push_back({swapped ? p.cols : p.rows, swapped ? p.rows : p.cols, p.batch,
+                          static_cast<std::byte*>(p.epilogue.out.data)});
+      note(p.epilogue.out.data);
+    }
+    return {};
+  }
+  void note(const void* written) noexcept {
+    const std::ptrdiff_t at = static_cast<const std::byte*>(written) - address(4);
+    if (at >= 0 && at < std::int64_t{1} << 40) highest = std::max(highest, std::int64_t{at});
+  }
+
+  int copies = 0;
+  std::vector<Product> products;
+  std::int64_t highest = -1;  ///< offset into the workspace of what was written furthest up
+};
+
+struct Lowered {
+  GemmSelection selection;
+  Recorder record;
+};
+
+Lowered lower(const GemmSpec& spec) {
+  const GemmProblem problem = must(check(spec));
+  Lowered result;
+  result.selection = must(select(problem, {.device = find_fixture("h200"),
+                                           .kernels = cuda::kernel_table(),
+                                           .threads = 1,
+                                           .forced_kernel = ""}));
+  const GemmCall call{
+      problem, {.a = address(1), .b = address(2), .c = address(3)}, result.selection, address(4)};
+  must(cuda::lower(call, {.multiprocessors = 132, .maps = nullptr}, result.record));
+  return result;
+}
+
+GemmSpec spec(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k,
+              std::int64_t a_gap = 0, std::int64_t b_gap = 0) {
+  const std::int64_t lda = k + a_gap, ldb = n + b_gap;
+  return {.a = {DType::BF16, {batch, m, k}, {m * lda, lda, 1}, 0},
+          .b = {DType::BF16, {batch, k, n}, {k * ldb, ldb, 1}, 0},
+          .c = {DType::BF16, {batch, m, n}, {m * n, n, 1}, 0}};
+}
+
+/// Every element of C is computed by one product.
+void expect_covers(const Lowered& lowered, std::int64_t batch, std::int64_t m, std::int64_t n) {
+  std::int64_t elements = 0;
+  for (const Product& product : lowered.record.products) {
+    elements += product.rows * product.cols * product.batch;
+  }
+  EXPECT_EQ(elements, batch * m * n);
+}
+
+TEST(CudaGemmPieces, AProductThatFitsIsOnePiece) {
+  const Lowered aligned = lower(spec(1, 4096, 4096, 4096));
+  EXPECT_EQ(aligned.record.products.size(), 1U);
+  EXPECT_EQ(aligned.record.copies, 0);
+  EXPECT_EQ(aligned.selection.workspace_bytes, 0);
+  const Lowered packed = lower(spec(1, 4096, 4096, 4096, 1, 1));
+  EXPECT_EQ(packed.record.products.size(), 1U);
+  EXPECT_EQ(packed.record.copies, 2);
+}
+
+TEST(CudaGemmPieces, AlignedOperandsOfAnySizeAreOnePiece) {
+  EXPECT_EQ(lower(spec(1, 65536, 65536, 16384)).record.products.size(), 1U);
+}
+
+TEST(CudaGemmPieces, PackingStaysWithinTheLimit) {
+  constexpr std::int64_t kM = 20000, kN = 17000, kK = 16001;
+  struct Gaps {
+    std::int64_t a, b;
+    int copies_at_least;
+  };
+  for (const auto& [a, b, copies_at_least] : {Gaps{0, 0, 2}, {7, 1, 2}, {0, 1, 4}}) {
+    const Lowered lowered = lower(spec(1, kM, kN, kK, a, b));
+    EXPECT_GT(lowered.record.products.size(), 1U);
+    EXPECT_LE(lowered.selection.workspace_bytes, kCudaWorkspaceLimit);
+    EXPECT_GE(lowered.record.copies, copies_at_least);
+    EXPECT_LT(lowered.record.highest, lowered.selection.workspace_bytes);
+    expect_covers(lowered, 1, kM, kN);
+  }
+}
+
+TEST(CudaGemmPieces, EachBandOfAIsPackedOnce) {
+  // Both are packed: bands of A times bands of B products, one copy a band of A and one a product.
+  const Lowered lowered = lower(spec(1, 16384, 16384, 16385, 0, 1));
+  const auto products = static_cast<int>(lowered.record.products.size());
+  EXPECT_GT(products, 1);
+  EXPECT_LT(lowered.record.copies, 2 * products);
+  EXPECT_GT(lowered.record.copies, products);
+}
+
+TEST(CudaGemmPieces, ABatchIsCutFirst) {
+  const Lowered lowered = lower(spec(200, 1024, 1024, 1023));
+  EXPECT_LE(lowered.selection.workspace_bytes, kCudaWorkspaceLimit);
+  EXPECT_GT(lowered.record.products.size(), 1U);
+  for (const Product& product : lowered.record.products) {
+    EXPECT_EQ(product.rows, 1024);
+    EXPECT_EQ(product.cols, 1024);
+  }
+  expect_covers(lowered, 200, 1024, 1024);
+}
+
+TEST(CudaGemmPieces, AColumnMajorOutputIsStagedInPieces) {
+  constexpr std::int64_t kM = 30000, kN = 20000;
+  GemmSpec x = spec(1, kM, kN, 256);
+  x.c.strides = {0, 1, kM};
+  const Lowered lowered = lower(x);
+  EXPECT_LE(lowered.selection.workspace_bytes, kCudaWorkspaceLimit);
+  expect_covers(lowered, 1, kM, kN);
+  EXPECT_LT(lowered.record.highest, lowered.selection.workspace_bytes);
+}
+
+TEST(CudaGemmPieces, ABroadcastOperandLargerThanAnyMemoryDoesNotOverflow) {
+  GemmSpec x = spec(1, 1'000'000'000, 8, 1'000'000'000);
+  x.a.strides = {0, 0, 0};
+  x.b.strides = {0, 0, 0};
+  const GemmProblem problem = must(check(x));
+  const CudaGemmPieces pieces = cuda_gemm_pieces(problem, 1);
+  EXPECT_GT(pieces.bytes, 0);
+  EXPECT_LE(pieces.m, 64);
+}
+
+TEST(CudaGemmPieces, APieceBeginsWhereItSays) {
+  GemmSpec x = spec(3, 100, 200, 50, 6, 8);
+  x.bias = Geometry{DType::F16, {3, 200}, {400, 2}, 0};
+  x.residual = Geometry{DType::F32, {3, 100, 200}, {20000, 200, 1}, 0};
+  x.a_scale = Geometry{DType::F32, {100}, {3}, 0};
+  x.a_granularity = Granularity::PerRow;
+  x.b_scale = Geometry{DType::F32, {1}, {1}, 0};
+  const auto* scales = reinterpret_cast<const float*>(address(7));
+  const GemmCall call{must(check(x)),
+                      {.a = address(1),
+                       .b = address(2),
+                       .c = address(3),
+                       .bias = address(5),
+                       .residual = address(6),
+                       .a_scale = scales,
+                       .b_scale = scales},
+                      {},
+                      nullptr};
+  const GemmCall part =
+      cuda::cut(call, {.batch = 2, .m = 64, .n = 128, .batches = 1, .rows = 36, .columns = 72});
+  EXPECT_EQ(part.operands.a - call.operands.a, 2 * (2 * 100 * 56 + 64 * 56));
+  EXPECT_EQ(part.operands.b - call.operands.b, 2 * (2 * 50 * 208 + 128));
+  EXPECT_EQ(part.operands.c - call.operands.c, 2 * (2 * 20000 + 64 * 200 + 128));
+  EXPECT_EQ(part.operands.bias - call.operands.bias, 2 * (2 * 400 + 128 * 2));
+  EXPECT_EQ(part.operands.residual - call.operands.residual, 4 * (2 * 20000 + 64 * 200 + 128));
+  EXPECT_EQ(part.operands.a_scale - scales, 64 * 3);
+  EXPECT_EQ(part.operands.b_scale - scales, 0);
+  EXPECT_EQ(part.problem.m, 36);
+  EXPECT_EQ(part.problem.n, 72);
+  EXPECT_EQ(part.problem.batch, 1);
+  EXPECT_EQ(part.problem.k, 50);
+  const GemmCall odd =
+      cuda::cut(call, {.batch = 0, .m = 1, .n = 1, .batches = 1, .rows = 1, .columns = 1});
+  EXPECT_EQ(odd.problem.a.alignment, 16);  // 56 elements
+  EXPECT_EQ(odd.problem.b.alignment, 2);
+}
+
+}  // namespace
+}  // namespace girih::testing
