@@ -16,19 +16,19 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// Seconds of one unit, over `iterations` units.
+/// Seconds of one unit, over `iterations` runs.
 Result<double> time_batch(const Contender& contender, std::int64_t first, std::int64_t iterations) {
   const auto start = Clock::now();
   for (std::int64_t i = 0; i < iterations; ++i) GIRIH_TRY(contender.run(first + i));
   if (contender.finish) GIRIH_TRY(contender.finish());
-  const double seconds = seconds_since(start) / static_cast<double>(iterations);
+  const double seconds = seconds_since(start) / static_cast<double>(iterations * contender.units);
   if (!(seconds > 0) || !std::isfinite(seconds)) {
     return error(Code::DeviceFailed, "{} took {} s: no plausible time", contender.name, seconds);
   }
   return seconds;
 }
 
-/// Runs a contender until its times settle; gives the units that fill a round.
+/// Runs a contender until its times settle; gives the runs that fill a round.
 Result<std::int64_t> warm_up(const Contender& contender, const RoundOptions& options) {
   const auto start = Clock::now();
   std::array<double, 3> recent{};
@@ -37,7 +37,8 @@ Result<std::int64_t> warm_up(const Contender& contender, const RoundOptions& opt
     const Result<double> seconds = time_batch(contender, batch, iterations);
     if (!seconds) return seconds.error();
     recent[static_cast<std::size_t>(batch % 3)] = *seconds;
-    const double wanted = std::ceil(options.round_seconds / *seconds);
+    const double wanted =
+        std::ceil(options.round_seconds / (*seconds * static_cast<double>(contender.units)));
     iterations = static_cast<std::int64_t>(std::clamp(wanted, 1.0, 1e6));
     const auto [low, high] = std::minmax_element(recent.begin(), recent.end());
     const bool settled = batch >= 3 && *high <= *low * 1.02;

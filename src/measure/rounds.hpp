@@ -12,12 +12,13 @@
 
 namespace girih::inline v0 {
 
-/// Something to time. `run(i)` does one unit of work on the i-th set of operands, counted modulo
-/// however many the caller rotates through; `finish` waits for what `run` queued.
+/// Something to time. `run(i)` does `units` of work, one of them on the i-th set of operands,
+/// counted modulo however many the caller rotates through; `finish` waits for what `run` queued.
 struct Contender {
   std::string name;
   std::function<Status(std::int64_t iteration)> run;
   std::function<Status()> finish;
+  std::int64_t units = 1;
 };
 
 struct RoundOptions {
@@ -33,7 +34,7 @@ struct RoundOptions {
 /// Seconds of one unit of work, one entry a round.
 struct Times {
   std::string name;
-  std::int64_t iterations = 0;  ///< units a round
+  std::int64_t iterations = 0;  ///< runs a round
   std::vector<double> seconds;
 };
 

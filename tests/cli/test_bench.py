@@ -10,7 +10,7 @@ QUICK = ["bench", "gemm", "--shapes", "8x16x24,33x1x7", "--rounds", "6"]
 class Bench(CommandTest):
     def test_report(self):
         report = json.loads(self.succeed(*QUICK, "--commit", "abc", "--json", "-"))
-        self.assertEqual(report["schema"], "girih-bench-gemm-1")
+        self.assertEqual(report["schema"], "girih-bench-gemm-2")
         self.assertEqual((report["commit"], report["rounds"], report["peers"]), ("abc", 6, {}))
         self.assertEqual([(s["m"], s["n"], s["k"]) for s in report["shapes"]],
                          [(8, 16, 24), (33, 1, 7)])
@@ -28,7 +28,8 @@ class Bench(CommandTest):
         self.assertIn("8 x 16 x 24", text)
         self.assertIn("itself", text)
         report = json.loads(self.path("report.json").read_text(encoding="utf-8"))
-        self.assertEqual((report["dtype"], report["layout"]), ("i8", "TN"))
+        self.assertEqual([(s["dtype"], s["out_dtype"], s["layout"]) for s in report["shapes"]],
+                         [("i8", "i32", "TN")] * 2)
 
     def test_every_type_and_layout(self):
         for dtype in ("f32", "bf16", "f16", "i8"):
@@ -37,13 +38,19 @@ class Bench(CommandTest):
                              dtype, "--layout", layout)
 
     def test_refusals(self):
-        for shapes in ("8", "8x8", "8x8x", "0x8x8", "8x8x8,", "8x8x8x8", "axbxc", "-1x8x8"):
+        for shapes in ("8", "8x8", "8x8x", "0x8x8", "8x8x8,", "8x8x8x8x8", "8x8x8x0", "axbxc", "-1x8x8"):
             self.refuse(INVALID, "shapes", "bench", "gemm", f"--shapes={shapes}")
         self.refuse(INVALID, "square", "bench", "gemm", "--ladder", "none")
         self.refuse(INVALID, "openblas", "bench", "gemm", "--against", "mkl9")
+        self.refuse(UNSUPPORTED, "cuda", "bench", "gemm", "--backend", "cpu", "--against",
+                    "cublaslt")
         self.refuse(UNAVAILABLE, "metal", *QUICK, "--backend", "metal")
         self.refuse(UNSUPPORTED, "tf32", *QUICK, "--precision", "tf32")
         self.refuse(USAGE, "--rounds", "bench", "gemm", "--rounds", "0")
+        self.refuse(USAGE, "--layout", *QUICK, "--layout", "nn,xx")
+        self.refuse(USAGE, "--dtype", *QUICK, "--dtype", "f32,")
+        self.refuse(USAGE, "--epilogue", *QUICK, "--epilogue", "bias,tanh")
+        self.refuse(USAGE, "--reproducibility", *QUICK, "--reproducibility", "always")
         self.assertEqual(self.run_girih(*QUICK, "--json", "none/report.json").returncode, FAILED)
 
 

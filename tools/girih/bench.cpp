@@ -1,109 +1,72 @@
+#include <algorithm>
 #include <fmt/format.h>
 #include <fstream>
 #include <memory>
 
 #include "core/error.hpp"
-#include "girih/bench_gemm.hpp"
+#include "girih/bench_report.hpp"
 #include "girih/commands.hpp"
 #include "girih/options.hpp"
-#include "girih/print.hpp"
+#include "girih/text_list.hpp"
 #include "runtime/state.hpp"
 
 namespace girih::cli {
 namespace {
 
 struct BenchArguments {
-  BenchOptions bench;
-  std::string ladder, shapes, file, commit;
+  std::string ladders = "square", shapes, file, commit;
+  std::vector<Layout> layouts = {Layout::NN};
+  std::vector<DType> dtypes = {DType::F32};
+  std::optional<DType> output;
+  Precision precision = Precision::Exact;
+  bool row_invariant = false;
+  BenchEpilogue epilogue;
   std::vector<std::string> against;
+  std::optional<Backend> backend;
+  std::optional<Submission> submission;
+  std::optional<double> round_milliseconds;
+  int threads = 0;
+  int rounds = 11;
 };
 
-double gflops(const BenchShape& shape, double seconds) {
-  return 2.0 * static_cast<double>(shape.m) * static_cast<double>(shape.n) *
-         static_cast<double>(shape.k) / seconds * 1e-9;
+/// What people run: the results of 16-bit products are 16-bit.
+DType output_of(DType operands, const BenchArguments& arguments) {
+  const bool is_half = operands == DType::BF16 || operands == DType::F16;
+  return arguments.output.value_or(is_half ? operands : default_output(operands));
 }
 
-Json to_json(const Interval& interval) {
-  return {{"median", interval.median}, {"low", interval.low}, {"high", interval.high}};
-}
-
-Json to_json(const BenchRow& row) {
-  Json peers = Json::array();
-  for (const BenchPeer& peer : row.peers) {
-    peers.push_back({{"name", peer.times.name},
-                     {"seconds", to_json(peer.times.seconds)},
-                     {"gflops", gflops(row.shape, peer.times.seconds.median)},
-                     {"ratio", to_json(peer.ratio)},
-                     {"verdict", name(peer.verdict)}});
-  }
-  return {{"m", row.shape.m},
-          {"n", row.shape.n},
-          {"k", row.shape.k},
-          {"kernel", row.kernel},
-          {"operand_sets", row.sets},
-          {"seconds", to_json(row.girih.seconds)},
-          {"gflops", gflops(row.shape, row.girih.seconds.median)},
-          {"control", to_json(row.control)},
-          {"peers", peers}};
-}
-
-/// Geometric mean of the ratios to each peer, over the shapes.
-Json geometric_means(const std::vector<BenchRow>& rows) {
-  Json means = Json::object();
-  if (rows.empty()) return means;
-  for (std::size_t p = 0; p < rows.front().peers.size(); ++p) {
-    std::vector<double> ratios;
-    for (const BenchRow& row : rows) ratios.push_back(row.peers[p].ratio.median);
-    means[rows.front().peers[p].times.name] = geometric_mean(ratios);
-  }
-  return means;
-}
-
-Json report(const BenchArguments& arguments, const DeviceInfo& device, int threads,
-            const std::vector<std::unique_ptr<Peer>>& peers, const std::vector<BenchRow>& rows) {
-  Json versions = Json::object();
-  for (const auto& peer : peers) versions[peer->name()] = peer->description();
-  Json shapes = Json::array();
-  for (const BenchRow& row : rows) shapes.push_back(to_json(row));
-  return {{"schema", "girih-bench-gemm-1"},
-          {"commit", arguments.commit},
-          {"backend", name(device.backend)},
-          {"device", device.name},
-          {"threads", threads},
-          {"dtype", name(arguments.bench.dtype)},
-          {"layout", name(arguments.bench.layout)},
-          {"precision", name(arguments.bench.precision)},
-          {"rounds", arguments.bench.rounds},
-          {"peers", versions},
-          {"shapes", shapes},
-          {"geometric_mean_ratio", geometric_means(rows)}};
-}
-
-void print_table(const std::vector<BenchRow>& rows) {
-  Table table;
-  table.add(
-      {"M x N x K", "girih", "GFLOP/s", "against", "its", "ratio", "95 % interval", "verdict"});
-  for (const BenchRow& row : rows) {
-    const std::string shape = fmt::format("{} x {} x {}", row.shape.m, row.shape.n, row.shape.k);
-    const auto add = [&](std::string_view peer, const std::string& time, const Interval& ratio,
-                         std::string_view verdict) {
-      table.add({shape, show_seconds(row.girih.seconds.median),
-                 fmt::format("{:.1f}", gflops(row.shape, row.girih.seconds.median)),
-                 std::string(peer), time, fmt::format("{:.3f}", ratio.median),
-                 fmt::format("{:.3f} .. {:.3f}", ratio.low, ratio.high), std::string(verdict)});
-    };
-    add("itself", show_seconds(row.girih.seconds.median), row.control,
-        name(judge(row.control, noise_of(row.control))));
-    for (const BenchPeer& peer : row.peers) {
-      add(peer.times.name, show_seconds(peer.times.seconds.median), peer.ratio, name(peer.verdict));
+Result<std::vector<BenchCase>> cases_of(const BenchArguments& arguments) {
+  std::vector<BenchCase> shapes;
+  const auto add = [&](const std::vector<BenchShape>& list, const std::string& ladder) {
+    for (const BenchShape& shape : list) shapes.push_back({.shape = shape, .ladder = ladder});
+  };
+  if (!arguments.shapes.empty()) {
+    const Result<std::vector<BenchShape>> list = parse_shapes(arguments.shapes);
+    if (!list) return list.error();
+    add(*list, "");
+  } else {
+    for (const std::string& name : split(arguments.ladders)) {
+      const Result<std::vector<BenchShape>> list = ladder(name);
+      if (!list) return list.error();
+      add(*list, name);
     }
   }
-  table.print();
-  const Json means = geometric_means(rows);
-  for (const auto& [peer, mean] : means.items()) {
-    fmt::print("geometric mean against {}: {:.3f} (above 1 girih is faster)\n", peer,
-               mean.get<double>());
+  std::vector<BenchCase> cases;
+  for (const DType dtype : arguments.dtypes) {
+    for (const Layout layout : arguments.layouts) {
+      for (BenchCase bench : shapes) {
+        bench.layout = layout;
+        bench.operands = dtype;
+        bench.output = output_of(dtype, arguments);
+        bench.precision = arguments.precision;
+        bench.reproducibility =
+            arguments.row_invariant ? Reproducibility::RowInvariant : Reproducibility::PerShape;
+        bench.epilogue = arguments.epilogue;
+        cases.push_back(std::move(bench));
+      }
+    }
   }
+  return cases;
 }
 
 Status write_report(const std::string& path, const Json& json) {
@@ -115,49 +78,158 @@ Status write_report(const std::string& path, const Json& json) {
 }
 
 Result<std::vector<std::unique_ptr<Peer>>> load_peers(const BenchArguments& arguments,
-                                                      int threads) {
+                                                      Backend backend, int threads) {
   std::vector<std::unique_ptr<Peer>> peers;
   for (const std::string& name : arguments.against) {
+    if (name == "per-shape") continue;
+    const Result<Backend> home = peer_backend(name);
+    if (!home) return home.error();
+    if (*home != backend) {
+      return error(Code::UnsupportedConversion, "peer {} works on {} memory, the backend is {}",
+                   name, girih::name(*home), girih::name(backend));
+    }
     Result<std::unique_ptr<Peer>> peer = load_peer(name, threads);
     if (!peer) return peer.error();
-    if (!(*peer)->supports(arguments.bench.dtype)) {
-      return error(Code::UnsupportedConversion, "peer {} does not multiply {}", name,
-                   girih::name(arguments.bench.dtype));
+    for (const DType dtype : arguments.dtypes) {
+      const DType output = output_of(dtype, arguments);
+      if (!(*peer)->supports(dtype, output)) {
+        return error(Code::UnsupportedConversion, "peer {} does not multiply {} into {}", name,
+                     girih::name(dtype), girih::name(output));
+      }
     }
     peers.push_back(*std::move(peer));
   }
   return peers;
 }
 
-Result<int> run(BenchArguments& arguments) {
-  auto shapes =
-      arguments.shapes.empty() ? ladder(arguments.ladder) : parse_shapes(arguments.shapes);
-  if (!shapes) return shapes.error();
-  arguments.bench.shapes = *std::move(shapes);
+BenchOptions options_of(const BenchArguments& arguments, Backend backend) {
+  const bool on_host = backend == Backend::Cpu;
+  BenchOptions options;
+  options.rounds = arguments.rounds;
+  options.round_seconds = arguments.round_milliseconds.value_or(on_host ? 50 : 20) * 1e-3;
+  options.submission =
+      arguments.submission.value_or(on_host ? Submission::Eager : Submission::Replay);
+  options.against_per_shape = std::find(arguments.against.begin(), arguments.against.end(),
+                                        "per-shape") != arguments.against.end();
+  return options;
+}
+
+/// Times every case. The report is written after each, so that a run which is cut off has left
+/// what it found.
+Status time_cases(Runtime& runtime, const std::vector<BenchCase>& cases,
+                  const std::vector<std::unique_ptr<Peer>>& peers, const std::string& file,
+                  BenchReport& report) {
+  Progress progress;
+  for (const BenchCase& bench : cases) {
+    Result<BenchRow> row = bench_gemm(runtime, report.options, bench, peers, progress);
+    if (row) {
+      report.rows.push_back(*std::move(row));
+    } else {
+      report.failures.push_back({bench, row.error()});
+    }
+    if (!file.empty() && file != "-") GIRIH_TRY(write_report(file, to_json(report)));
+  }
+  return {};
+}
+
+Result<int> run(const BenchArguments& arguments) {
+  const Result<std::vector<BenchCase>> cases = cases_of(arguments);
+  if (!cases) return cases.error();
   Result<Runtime> runtime =
-      Runtime::open({.backend = arguments.bench.backend, .threads = arguments.bench.threads});
+      Runtime::open({.backend = arguments.backend, .threads = arguments.threads});
   if (!runtime) return runtime.error();
   Device& device = detail::RuntimeAccess::shared(*runtime)->device();
-  const auto peers = load_peers(arguments, device.threads());
+  const auto peers = load_peers(arguments, device.info().backend, device.threads());
   if (!peers) return peers.error();
 
-  std::vector<BenchRow> rows;
-  {
-    Progress progress;
-    for (const BenchShape& shape : arguments.bench.shapes) {
-      Result<BenchRow> row = bench_gemm(*runtime, arguments.bench, shape, *peers, progress);
-      if (!row) return row.error();
-      rows.push_back(*std::move(row));
-    }
-  }
-  const Json json = report(arguments, device.info(), device.threads(), *peers, rows);
+  BenchReport report;
+  report.commit = arguments.commit;
+  report.device = device.info();
+  report.threads = device.threads();
+  report.options = options_of(arguments, device.info().backend);
+  for (const auto& peer : *peers) report.peers.emplace_back(peer->name(), peer->description());
+  GIRIH_TRY(time_cases(*runtime, *cases, *peers, arguments.file, report));
+  if (report.rows.empty()) return report.failures.front().error;
   if (arguments.file == "-") {
-    print_json(json);
-    return kDone;
+    print_json(to_json(report));
+  } else {
+    print_table(report);
   }
-  if (!arguments.file.empty()) GIRIH_TRY(write_report(arguments.file, json));
-  print_table(rows);
+  if (!report.failures.empty()) return report.failures.front().error;
   return kDone;
+}
+
+void add_what(CLI::App& gemm, BenchArguments& arguments) {
+  gemm.add_option("--ladder", arguments.ladders, "Named lists of shapes; default square")
+      ->type_name(ladder_names());
+  gemm.add_option("--shapes", arguments.shapes, "Shapes of your own instead")
+      ->type_name("MxNxK[xBATCH],...");
+  add_list(gemm, "--layout", arguments.layouts,
+           std::vector{Layout::NN, Layout::NT, Layout::TN, Layout::TT},
+           "A and B as stored (N) or transposed (T); default NN");
+  add_list(gemm, "--dtype", arguments.dtypes,
+           std::vector{DType::F32, DType::BF16, DType::F16, DType::I8},
+           "Types of A and B; default f32");
+  add_choice(gemm, "--out-dtype", arguments.output,
+             std::vector{DType::F32, DType::BF16, DType::F16, DType::I32},
+             "Type of C; default i32 for i8, else that of A and B");
+  add_choice(gemm, "--precision", arguments.precision,
+             std::vector{Precision::Exact, Precision::Fast, Precision::Tf32},
+             "How f32 operands are multiplied; default exact");
+  const auto reproducibility = [&arguments](const std::string& text) {
+    if (text != "per-shape" && text != "row-invariant") {
+      throw CLI::ValidationError("--reproducibility",
+                                 fmt::format("'{}' is not one of per-shape|row-invariant", text));
+    }
+    arguments.row_invariant = text == "row-invariant";
+  };
+  gemm.add_option_function<std::string>("--reproducibility", reproducibility,
+                                        "What girih promises about bits; default per-shape")
+      ->type_name("per-shape|row-invariant");
+  const auto epilogue = [&arguments](const std::string& text) {
+    for (const std::string& part : split(text)) {
+      if (part == "bias") {
+        arguments.epilogue.bias = true;
+      } else if (part == "relu") {
+        arguments.epilogue.activation = Activation::Relu;
+      } else if (part == "gelu") {
+        arguments.epilogue.activation = Activation::GeluTanh;
+      } else if (part == "silu") {
+        arguments.epilogue.activation = Activation::Silu;
+      } else {
+        throw CLI::ValidationError("--epilogue",
+                                   fmt::format("'{}' is not one of bias|relu|gelu|silu", part));
+      }
+    }
+  };
+  gemm.add_option_function<std::string>(
+          "--epilogue", epilogue,
+          "Time products that end in these, and what that costs over plain ones")
+      ->type_name("bias,gelu");
+}
+
+void add_how(CLI::App& gemm, BenchArguments& arguments) {
+  add_choice(gemm, "--backend", arguments.backend,
+             std::vector{Backend::Cpu, Backend::Cuda, Backend::Metal},
+             "Exactly this backend, or an error");
+  gemm.add_option("--against", arguments.against,
+                  "Peers, if installed: openblas, onednn, cublaslt; per-shape is girih itself "
+                  "with that reproducibility")
+      ->delimiter(',');
+  add_choice(gemm, "--submission", arguments.submission,
+             std::vector{Submission::Eager, Submission::Replay},
+             "One call a product, or captured sequences, of the peers as well; default replay, "
+             "on the CPU eager");
+  gemm.add_option("--threads", arguments.threads, "CPU threads, of the peers as well")
+      ->check(CLI::Range(0, 1024));
+  gemm.add_option("--rounds", arguments.rounds, "Interleaved rounds; default 11")
+      ->check(CLI::Range(1, 1001));
+  gemm.add_option("--round-ms", arguments.round_milliseconds,
+                  "Least duration of one contender's part of a round; default 20, on the CPU 50")
+      ->check(CLI::Range(0.1, 10000.0));
+  gemm.add_option("--commit", arguments.commit, "Recorded in the report");
+  gemm.add_option("--json", arguments.file, "Write the report, as JSON, to this file; - prints it")
+      ->type_name("FILE");
 }
 
 }  // namespace
@@ -168,41 +240,20 @@ void add_bench(CLI::App& app, Action& action) {
   bench->footer("Example:\n  girih bench gemm --ladder square --against openblas");
   CLI::App* const gemm = bench->add_subcommand("gemm", "Time products");
   auto arguments = std::make_shared<BenchArguments>();
-  arguments->ladder = "square";
-  gemm->add_option("--ladder", arguments->ladder, "A named list of shapes; default square")
-      ->type_name(ladder_names());
-  gemm->add_option("--shapes", arguments->shapes, "Shapes of your own instead")
-      ->type_name("MxNxK,...");
-  add_choice(*gemm, "--layout", arguments->bench.layout,
-             std::vector{Layout::NN, Layout::NT, Layout::TN, Layout::TT},
-             "A and B as stored (N) or transposed (T); default NN");
-  add_choice(*gemm, "--dtype", arguments->bench.dtype,
-             std::vector{DType::F32, DType::BF16, DType::F16, DType::I8},
-             "Type of A and B; default f32");
-  add_choice(*gemm, "--precision", arguments->bench.precision,
-             std::vector{Precision::Exact, Precision::Fast, Precision::Tf32},
-             "How f32 operands are multiplied; default exact");
-  add_choice(*gemm, "--backend", arguments->bench.backend,
-             std::vector{Backend::Cpu, Backend::Cuda, Backend::Metal},
-             "Exactly this backend, or an error");
-  gemm->add_option("--against", arguments->against, "Peers, if installed: openblas,onednn")
-      ->delimiter(',');
-  gemm->add_option("--threads", arguments->bench.threads, "CPU threads, of the peers as well")
-      ->check(CLI::Range(0, 1024));
-  gemm->add_option("--rounds", arguments->bench.rounds, "Interleaved rounds; default 11")
-      ->check(CLI::Range(1, 1001));
-  gemm->add_option("--commit", arguments->commit, "Recorded in the report");
-  gemm->add_option("--json", arguments->file,
-                   "Write the report, as JSON, to this file; - prints it")
-      ->type_name("FILE");
+  add_what(*gemm, *arguments);
+  add_how(*gemm, *arguments);
   gemm->footer(
       "Results are checked against the oracle before anything is timed. All contenders, girih "
       "twice\n"
       "(`itself` is the control), run in interleaved rounds; a ratio is the peer's time over "
       "girih's,\n"
-      "paired by round. docs/measuring.md has the method and the report's fields.\n\n"
+      "paired by round. cublaslt is two contenders: its first heuristic, and `cublaslt-best`, "
+      "the\n"
+      "fastest of its candidates. docs/measuring.md has the method and the report's fields.\n\n"
       "Example:\n"
-      "  girih bench gemm --ladder square --against openblas,onednn --json bench.json");
+      "  girih bench gemm --ladder square --against openblas,onednn --json bench.json\n"
+      "  girih bench gemm --backend cuda --ladder square,tessl --dtype bf16,f16 --layout NN,NT "
+      "--against cublaslt");
   gemm->callback([arguments, &action] { action = [arguments] { return run(*arguments); }; });
 }
 

@@ -5,32 +5,31 @@
 #include <string>
 #include <vector>
 
-#include <girih/gemm.hpp>
-
-#include "girih/bench_peers.hpp"
-#include "girih/bench_shapes.hpp"
+#include "girih/bench_operands.hpp"
 #include "girih/progress.hpp"
 #include "measure/statistics.hpp"
 
 namespace girih::cli {
 
-/// How the operands of a bench lie: first letter A, second B; N as they are, T transposed views.
-enum class Layout : std::uint8_t { NN, NT, TN, TT };
-std::string_view name(Layout layout) noexcept;
+/// How the products of a round reach the device.
+enum class Submission : std::uint8_t {
+  Eager,   ///< one call each
+  Replay,  ///< a captured sequence of them, for girih and for peers
+};
+std::string_view name(Submission submission) noexcept;
 
 struct BenchOptions {
-  std::vector<BenchShape> shapes;
-  Layout layout = Layout::NN;
-  DType dtype = DType::F32;
-  Precision precision = Precision::Exact;
-  std::optional<Backend> backend;
-  int threads = 0;
   int rounds = 11;
+  double round_seconds = 0.05;
+  Submission submission = Submission::Eager;
+  /// Also times girih with Reproducibility::PerShape.
+  bool against_per_shape = false;
 };
 
 /// One contender's times on one shape.
 struct BenchTimes {
   std::string name;
+  std::string kernel;  ///< may be empty
   Interval seconds;
 };
 
@@ -38,20 +37,26 @@ struct BenchPeer {
   BenchTimes times;
   Interval ratio;  ///< peer's time over girih's, paired by round: above 1 girih is faster
   Verdict verdict = Verdict::Undecided;
+  /// With an epilogue: what it adds to the peer's own plain product, seconds, paired by round.
+  std::optional<Interval> epilogue_cost;
 };
 
 struct BenchRow {
-  BenchShape shape;
-  std::string kernel;
-  int sets = 1;  ///< of operands, in rotation
+  BenchCase bench;
+  std::vector<std::string> notes;  ///< of girih's plan
+  int split_k = 1;
+  int sets = 1;               ///< of operands, in rotation
+  std::int64_t replayed = 0;  ///< products of one replay; 0 if eager
   BenchTimes girih;
   Interval control;  ///< girih against itself
+  std::optional<Interval> epilogue_cost;
   std::vector<BenchPeer> peers;
 };
 
-/// Times one shape against the peers that take its types. The results are checked first, on sample
-/// rows against the oracle: a wrong one is DeviceFailed and no time is taken.
-Result<BenchRow> bench_gemm(Runtime& runtime, const BenchOptions& options, const BenchShape& shape,
+/// Times one case against the peers. Every result is checked first against the oracle: a wrong one
+/// is DeviceFailed and no time is taken. With an epilogue, what is compared are products that have
+/// it; each contender also runs without, and the difference is what the epilogue costs.
+Result<BenchRow> bench_gemm(Runtime& runtime, const BenchOptions& options, const BenchCase& bench,
                             const std::vector<std::unique_ptr<Peer>>& peers, Progress& progress);
 
 }  // namespace girih::cli

@@ -1,35 +1,14 @@
 #include "girih/bench_peers.hpp"
 
 #include <cstdlib>
-#include <dlfcn.h>
 #include <fmt/format.h>
 #include <limits>
 
 #include "core/error.hpp"
+#include "girih/shared_library.hpp"
 
 namespace girih::cli {
 namespace {
-
-/// A shared library, open until the process ends: unloading a threaded one is not safe.
-class SharedLibrary {
- public:
-  static Result<SharedLibrary> open(const char* file) {
-    void* const handle = ::dlopen(file, RTLD_NOW | RTLD_LOCAL);
-    if (handle == nullptr) {
-      return error(Code::BackendUnavailable, "{} is not installed", file);
-    }
-    return SharedLibrary(handle);
-  }
-  template <class Function>
-  bool find(const char* symbol, Function*& function) const {
-    function = reinterpret_cast<Function*>(::dlsym(handle_, symbol));
-    return function != nullptr;
-  }
-
- private:
-  explicit SharedLibrary(void* handle) : handle_(handle) {}
-  void* handle_;
-};
 
 bool fits_int(const PeerProduct& product) {
   constexpr std::int64_t kMax = std::numeric_limits<int>::max();
@@ -37,10 +16,34 @@ bool fits_int(const PeerProduct& product) {
          product.ldb <= kMax && product.ldc <= kMax;
 }
 
-class OpenBlas final : public Peer {
+/// A peer that multiplies host matrices, one call a product.
+class HostPeer : public Peer {
+ public:
+  Result<std::vector<PeerWay>> prepare(std::span<const PeerProduct> products,
+                                       const PeerRun&) final {
+    const PeerProduct& first = products.front();
+    if (first.batch > 1 || first.bias != nullptr || first.activation != Activation::None) {
+      return error(Code::UnsupportedConversion, "peer {} has no batches and no epilogues", name());
+    }
+    if (!fits_int(first)) {
+      return error(Code::UnsupportedConversion, "peer {}: an extent exceeds 32 bits", name());
+    }
+    const std::vector<PeerProduct> sets(products.begin(), products.end());
+    const auto run = [this, sets](std::int64_t i) {
+      return multiply(sets[static_cast<std::size_t>(i) % sets.size()]);
+    };
+    return std::vector<PeerWay>{
+        {.kernel = {}, .contender = {name(), run, {}}, .once = [run] { return run(0); }}};
+  }
+
+ private:
+  virtual Status multiply(const PeerProduct& product) = 0;
+};
+
+class OpenBlas final : public HostPeer {
  public:
   static Result<std::unique_ptr<Peer>> load(int threads) {
-    const Result<SharedLibrary> library = SharedLibrary::open("libopenblas.so.0");
+    const Result<SharedLibrary> library = SharedLibrary::open({"libopenblas.so.0"});
     if (!library) return library.error();
     auto peer = std::make_unique<OpenBlas>();
     void (*set_threads)(int) = nullptr;
@@ -55,13 +58,15 @@ class OpenBlas final : public Peer {
 
   [[nodiscard]] std::string name() const override { return "openblas"; }
   [[nodiscard]] std::string description() const override { return config_(); }
-  [[nodiscard]] bool supports(DType operands) const override { return operands == DType::F32; }
+  [[nodiscard]] bool supports(DType operands, DType output) const override {
+    return operands == DType::F32 && output == DType::F32;
+  }
 
+ private:
   Status multiply(const PeerProduct& p) override {
     constexpr int kRowMajor = 101;
     constexpr int kNoTrans = 111;
     constexpr int kTrans = 112;
-    if (!fits_int(p)) return error(Code::InvalidShape, "openblas: an extent exceeds 32 bits");
     sgemm_(kRowMajor, p.trans_a ? kTrans : kNoTrans, p.trans_b ? kTrans : kNoTrans,
            static_cast<int>(p.m), static_cast<int>(p.n), static_cast<int>(p.k), 1.0F,
            static_cast<const float*>(p.a), static_cast<int>(p.lda), static_cast<const float*>(p.b),
@@ -69,20 +74,18 @@ class OpenBlas final : public Peer {
     return {};
   }
 
- private:
   using Sgemm = void(int, int, int, int, int, int, float, const float*, int, const float*, int,
                      float, float*, int);
   Sgemm* sgemm_ = nullptr;
   char* (*config_)() = nullptr;
 };
 
-class OneDnn final : public Peer {
+class OneDnn final : public HostPeer {
  public:
   static Result<std::unique_ptr<Peer>> load(int threads) {
     // It runs on OpenMP, which reads this when it starts.
     ::setenv("OMP_NUM_THREADS", fmt::format("{}", threads).c_str(), 1);
-    Result<SharedLibrary> library = SharedLibrary::open("libdnnl.so.3");
-    if (!library) library = SharedLibrary::open("libdnnl.so.2");
+    const Result<SharedLibrary> library = SharedLibrary::open({"libdnnl.so.3", "libdnnl.so.2"});
     if (!library) return library.error();
     auto peer = std::make_unique<OneDnn>();
     if (!library->find("dnnl_sgemm", peer->sgemm_) ||
@@ -98,10 +101,12 @@ class OneDnn final : public Peer {
     const int* const version = version_();  // major, minor, patch: the structure's first fields
     return fmt::format("oneDNN {}.{}.{}", version[0], version[1], version[2]);
   }
-  [[nodiscard]] bool supports(DType operands) const override {
-    return operands == DType::F32 || operands == DType::I8;
+  [[nodiscard]] bool supports(DType operands, DType output) const override {
+    return (operands == DType::F32 && output == DType::F32) ||
+           (operands == DType::I8 && output == DType::I32);
   }
 
+ private:
   Status multiply(const PeerProduct& p) override {
     const char trans_a = p.trans_a ? 'T' : 'N';
     const char trans_b = p.trans_b ? 'T' : 'N';
@@ -118,7 +123,6 @@ class OneDnn final : public Peer {
     return {};
   }
 
- private:
   using Sgemm = int(char, char, std::int64_t, std::int64_t, std::int64_t, float, const void*,
                     std::int64_t, const void*, std::int64_t, float, void*, std::int64_t);
   using GemmS8 = int(char, char, char, std::int64_t, std::int64_t, std::int64_t, float, const void*,
@@ -131,10 +135,17 @@ class OneDnn final : public Peer {
 
 }  // namespace
 
+Result<Backend> peer_backend(std::string_view name) {
+  if (name == "openblas" || name == "onednn") return Backend::Cpu;
+  if (name == "cublaslt") return Backend::Cuda;
+  return error(Code::InvalidOption, "peer '{}' is not one of openblas, onednn, cublaslt", name);
+}
+
 Result<std::unique_ptr<Peer>> load_peer(std::string_view name, int threads) {
-  if (name == "openblas") return OpenBlas::load(threads);
-  if (name == "onednn") return OneDnn::load(threads);
-  return error(Code::InvalidOption, "peer '{}' is not one of openblas, onednn", name);
+  const Result<Backend> backend = peer_backend(name);
+  if (!backend) return backend.error();
+  if (*backend == Backend::Cuda) return load_cublaslt();
+  return name == "openblas" ? OpenBlas::load(threads) : OneDnn::load(threads);
 }
 
 }  // namespace girih::cli

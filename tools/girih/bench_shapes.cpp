@@ -1,6 +1,7 @@
 #include "girih/bench_shapes.hpp"
 
 #include <charconv>
+#include <fmt/format.h>
 
 #include "core/error.hpp"
 
@@ -14,7 +15,12 @@ struct Ladder {
 
 const std::vector<Ladder>& ladders() {
   static const std::vector<Ladder> kLadders = {
-      {"square", {{512, 512, 512}, {1024, 1024, 1024}, {2048, 2048, 2048}, {4096, 4096, 4096}}},
+      {"square",
+       {{512, 512, 512},
+        {1024, 1024, 1024},
+        {2048, 2048, 2048},
+        {4096, 4096, 4096},
+        {8192, 8192, 8192}}},
       // A transformer's projections, from small training runs.
       {"tessl",
        {{2048, 768, 768},
@@ -22,11 +28,12 @@ const std::vector<Ladder>& ladders() {
         {8192, 768, 3072},
         {4096, 4096, 1024},
         {4096, 768, 2304},
-        {4096, 512, 2048}}},
+        {4096, 2304, 768},
+        {4096, 512, 2048},
+        {2048, 2048, 512}}},
       // One chunk of a hybrid model's prompt: M tokens against its weights.
       {"strata",
-       {{2048, 324, 10240},
-        {2048, 10240, 2560},
+       {{2048, 10240, 2560},
         {2048, 6144, 2560},
         {2048, 2560, 6144},
         {2048, 12288, 2560},
@@ -36,24 +43,63 @@ const std::vector<Ladder>& ladders() {
         {2048, 512, 2560},
         {2048, 128, 2560},
         {2048, 48, 2560},
-        {2048, 10240, 320}}},
-      {"llm", {{4096, 14336, 4096}, {4096, 4096, 14336}, {256, 14336, 4096}, {256, 4096, 4096}}},
-      {"tallk", {{128, 128, 8192}, {384, 128, 16384}, {64, 320, 32768}, {1024, 1024, 16384}}},
-      {"skinny", {{1, 4096, 4096}, {8, 4096, 4096}, {16, 14336, 4096}, {64, 4096, 14336}}},
+        {2048, 10240, 320},
+        {2048, 328, 10240},
+        {1984, 10240, 2560}}},
+      {"llm",
+       {{4096, 14336, 4096},
+        {4096, 4096, 14336},
+        {16384, 4096, 4096},
+        {256, 4096, 4096},
+        {256, 14336, 4096},
+        {256, 4096, 14336}}},
+      {"tallk", {{128, 128, 8192}, {384, 128, 16384}, {64, 320, 32768}}},
+      {"skinny",
+       {{1, 4096, 4096},
+        {1, 14336, 4096},
+        {1, 4096, 14336},
+        {8, 4096, 4096},
+        {8, 14336, 4096},
+        {8, 4096, 14336},
+        {16, 4096, 4096},
+        {16, 14336, 4096},
+        {16, 4096, 14336},
+        {64, 4096, 4096},
+        {64, 14336, 4096},
+        {64, 4096, 14336}}},
+      // The last two are attention in 484 windows of 144 tokens, 6 heads of 32: scores, and values.
+      {"batched",
+       {{512, 512, 512, 16},
+        {1024, 128, 1024, 64},
+        {1024, 1024, 128, 64},
+        {128, 128, 128, 256},
+        {2048, 2048, 2048, 8},
+        {144, 144, 32, 484 * 6},
+        {144, 32, 144, 484 * 6}}},
+      // Where the end of a product is a large part of it.
+      {"epilogue",
+       {{512, 512, 512},
+        {1024, 1024, 1024},
+        {2048, 2048, 512},
+        {4096, 4096, 4096},
+        {4096, 14336, 4096}}},
       {"tiny", {{8, 8, 8}, {16, 16, 16}, {32, 32, 32}, {64, 64, 64}, {128, 128, 128}}},
   };
   return kLadders;
 }
 
-/// Takes one extent and the separator after it off the front of `text`.
-bool take_extent(std::string_view& text, char separator, std::int64_t& extent) {
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), extent);
-  if (failure != std::errc{} || extent < 1) return false;
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  if (text.empty()) return separator == ',';
-  if (text.front() != separator) return false;
-  text.remove_prefix(1);
-  return separator != ',' || !text.empty();
+/// The extents of one "MxNxK" or "MxNxKxBATCH".
+bool parse_extents(std::string_view text, BenchShape& shape) {
+  std::int64_t* const extents[] = {&shape.m, &shape.n, &shape.k, &shape.batch};
+  for (std::size_t i = 0;; ++i) {
+    if (i == std::size(extents)) return false;
+    const char* const end = text.data() + text.size();
+    const auto [stop, failure] = std::from_chars(text.data(), end, *extents[i]);
+    if (failure != std::errc{} || *extents[i] < 1) return false;
+    if (stop == end) return i >= 2;
+    if (*stop != 'x') return false;
+    text.remove_prefix(static_cast<std::size_t>(stop + 1 - text.data()));
+  }
 }
 
 }  // namespace
@@ -74,20 +120,25 @@ Result<std::vector<BenchShape>> ladder(std::string_view name) {
   return error(Code::InvalidOption, "ladder '{}' is not one of {}", name, ladder_names());
 }
 
+std::string to_string(const BenchShape& shape) {
+  std::string text = fmt::format("{}x{}x{}", shape.m, shape.n, shape.k);
+  if (shape.batch != 1) text += fmt::format("x{}", shape.batch);
+  return text;
+}
+
 Result<std::vector<BenchShape>> parse_shapes(std::string_view text) {
   std::vector<BenchShape> shapes;
-  std::string_view rest = text;
-  while (!rest.empty()) {
+  for (std::string_view rest = text;;) {
+    const std::size_t comma = rest.find(',');
     BenchShape shape;
-    if (!take_extent(rest, 'x', shape.m) || !take_extent(rest, 'x', shape.n) ||
-        !take_extent(rest, ',', shape.k)) {
-      return error(Code::InvalidOption, "shapes '{}': must be MxNxK,MxNxK,... with extents over 0",
-                   text);
+    if (!parse_extents(rest.substr(0, comma), shape)) {
+      return error(Code::InvalidOption,
+                   "shapes '{}': must be MxNxK or MxNxKxBATCH, ..., with extents over 0", text);
     }
     shapes.push_back(shape);
+    if (comma == std::string_view::npos) return shapes;
+    rest.remove_prefix(comma + 1);
   }
-  if (shapes.empty()) return error(Code::InvalidOption, "shapes: none given");
-  return shapes;
 }
 
 }  // namespace girih::cli

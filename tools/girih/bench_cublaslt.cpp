@@ -1,0 +1,342 @@
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cublasLt.h>
+#include <limits>
+
+#include "core/error.hpp"
+#include "girih/bench_burst.hpp"
+#include "girih/bench_peers.hpp"
+#include "girih/shared_library.hpp"
+#include "measure/statistics.hpp"
+
+namespace girih::cli {
+namespace {
+
+constexpr std::size_t kWorkspaceBytes = std::size_t{256} << 20;
+constexpr int kCandidates = 8;
+/// Each candidate is timed so often, in turn, before the best goes into the rounds.
+constexpr int kTrials = 5;
+/// A trial of products that are not replayed.
+constexpr std::int64_t kEagerTrial = 32;
+
+Status lt_status(cublasStatus_t status, const char* what) {
+  if (status == CUBLAS_STATUS_SUCCESS) return {};
+  if (status == CUBLAS_STATUS_NOT_SUPPORTED) {
+    return error(Code::UnsupportedConversion, "peer cublaslt has no such product ({})", what);
+  }
+  return error(Code::DeviceFailed, "{}: status {}", what, static_cast<int>(status));
+}
+
+/// The functions of the library that are used here.
+struct Api {
+#define GIRIH_LT_FUNCTIONS(X)                                                                      \
+  X(cublasLtCreate)                                                                                \
+  X(cublasLtDestroy)                                                                               \
+  X(cublasLtGetVersion) X(cublasLtMatmul) X(cublasLtMatmulDescCreate) X(cublasLtMatmulDescDestroy) \
+      X(cublasLtMatmulDescSetAttribute) X(cublasLtMatrixLayoutCreate)                              \
+          X(cublasLtMatrixLayoutDestroy) X(cublasLtMatrixLayoutSetAttribute)                       \
+              X(cublasLtMatmulPreferenceCreate) X(cublasLtMatmulPreferenceDestroy)                 \
+                  X(cublasLtMatmulPreferenceSetAttribute) X(cublasLtMatmulAlgoGetHeuristic)
+#define GIRIH_LT_DECLARE(name) decltype(::name)* name = nullptr;
+  GIRIH_LT_FUNCTIONS(GIRIH_LT_DECLARE)
+
+  static Result<Api> load() {
+    const Result<SharedLibrary> library = SharedLibrary::open(
+        {"libcublasLt.so.13", "libcublasLt.so.12", "/usr/local/cuda/lib64/libcublasLt.so.13",
+         "/usr/local/cuda/lib64/libcublasLt.so.12"});
+    if (!library) return library.error();
+    Api api;
+    bool complete = true;
+#define GIRIH_LT_FIND(name) complete = library->find(#name, api.name) && complete;
+    GIRIH_LT_FUNCTIONS(GIRIH_LT_FIND)
+    if (!complete) return error(Code::BackendUnavailable, "libcublasLt lacks a function");
+    return api;
+  }
+};
+
+/// What every product of a peer shares.
+struct Session {
+  Session() = default;
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+  ~Session() {
+    if (handle != nullptr) (void)api.cublasLtDestroy(handle);
+    if (workspace != nullptr) (void)cudaFree(workspace);
+  }
+
+  Api api;
+  cublasLtHandle_t handle = nullptr;
+  std::unique_ptr<PeerStream> stream;
+  void* workspace = nullptr;
+};
+
+template <class Handle>
+using Owned = std::unique_ptr<std::remove_pointer_t<Handle>, cublasStatus_t (*)(Handle)>;
+
+cudaDataType_t type_of(DType dtype) {
+  return dtype == DType::F32 ? CUDA_R_32F : dtype == DType::BF16 ? CUDA_R_16BF : CUDA_R_16F;
+}
+
+/// The power of two, at most 256, that every set's address of one operand is a multiple of.
+template <class Address>
+std::uint32_t common_alignment(std::span<const PeerProduct> products, const Address& address_of) {
+  std::uintptr_t bits = 256;
+  for (const PeerProduct& product : products) {
+    bits |= reinterpret_cast<std::uintptr_t>(address_of(product));
+  }
+  return static_cast<std::uint32_t>(bits & ~(bits - 1));
+}
+
+Result<cublasLtEpilogue_t> epilogue_of(const PeerProduct& p) {
+  const bool bias = p.bias != nullptr;
+  switch (p.activation) {
+    case Activation::None:
+      return bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+    case Activation::Relu:
+      return bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
+    case Activation::GeluTanh:
+      return bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
+    case Activation::Silu:
+      break;
+  }
+  return error(Code::UnsupportedConversion, "peer cublaslt has no activation {}",
+               girih::name(p.activation));
+}
+
+/// One product, on several sets of operands. The library counts along columns: a row-major
+/// C = A.B is its C' = B'.A'.
+class Product {
+ public:
+  static Result<std::shared_ptr<Product>> make(std::shared_ptr<Session> session,
+                                               std::span<const PeerProduct> products) {
+    auto product = std::shared_ptr<Product>(new Product(std::move(session), products));
+    GIRIH_TRY(product->describe());
+    GIRIH_TRY(product->ask());
+    return product;
+  }
+
+  [[nodiscard]] int candidates() const { return static_cast<int>(found_.size()); }
+  [[nodiscard]] const PeerStream& stream() const { return *session_->stream; }
+  /// Queues the product with this candidate on the i-th set.
+  [[nodiscard]] Status queue(int candidate, std::int64_t i) const {
+    const PeerProduct& p = sets_[static_cast<std::size_t>(i) % sets_.size()];
+    const float one = 1, zero = 0;
+    return lt_status(
+        session_->api.cublasLtMatmul(session_->handle, op_.get(), &one, p.b, a_.get(), p.a,
+                                     b_.get(), &zero, p.c, c_.get(), p.c, c_.get(),
+                                     &found_[static_cast<std::size_t>(candidate)].algo,
+                                     session_->workspace, kWorkspaceBytes, stream().get()),
+        "cublasLtMatmul");
+  }
+
+ private:
+  Product(std::shared_ptr<Session> session, std::span<const PeerProduct> products)
+      : session_(std::move(session)),
+        sets_(products.begin(), products.end()),
+        op_(nullptr, session_->api.cublasLtMatmulDescDestroy),
+        a_(nullptr, session_->api.cublasLtMatrixLayoutDestroy),
+        b_(nullptr, session_->api.cublasLtMatrixLayoutDestroy),
+        c_(nullptr, session_->api.cublasLtMatrixLayoutDestroy) {}
+
+  template <class Value>
+  Status set(cublasLtMatmulDescAttributes_t attribute, const Value& value) {
+    return lt_status(
+        session_->api.cublasLtMatmulDescSetAttribute(op_.get(), attribute, &value, sizeof value),
+        "cublasLtMatmulDescSetAttribute");
+  }
+  template <class Value>
+  Status set(cublasLtMatrixLayout_t layout, cublasLtMatrixLayoutAttribute_t attribute,
+             const Value& value) {
+    return lt_status(
+        session_->api.cublasLtMatrixLayoutSetAttribute(layout, attribute, &value, sizeof value),
+        "cublasLtMatrixLayoutSetAttribute");
+  }
+
+  /// A row-major matrix of rows x columns as the library sees it.
+  Status describe(Owned<cublasLtMatrixLayout_t>& layout, DType dtype, std::int64_t rows,
+                  std::int64_t columns, std::int64_t ld) {
+    cublasLtMatrixLayout_t made = nullptr;
+    GIRIH_TRY(lt_status(session_->api.cublasLtMatrixLayoutCreate(
+                            &made, type_of(dtype), static_cast<std::uint64_t>(columns),
+                            static_cast<std::uint64_t>(rows), ld),
+                        "cublasLtMatrixLayoutCreate"));
+    layout.reset(made);
+    const auto batch = static_cast<std::int32_t>(sets_.front().batch);
+    GIRIH_TRY(set(made, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, batch));
+    return set(made, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, std::int64_t{rows * ld});
+  }
+
+  Status describe() {
+    const PeerProduct& p = sets_.front();
+    cublasLtMatmulDesc_t op = nullptr;
+    GIRIH_TRY(lt_status(session_->api.cublasLtMatmulDescCreate(&op, CUBLAS_COMPUTE_32F, CUDA_R_32F),
+                        "cublasLtMatmulDescCreate"));
+    op_.reset(op);
+    GIRIH_TRY(set(CUBLASLT_MATMUL_DESC_TRANSA, p.trans_b ? CUBLAS_OP_T : CUBLAS_OP_N));
+    GIRIH_TRY(set(CUBLASLT_MATMUL_DESC_TRANSB, p.trans_a ? CUBLAS_OP_T : CUBLAS_OP_N));
+    const Result<cublasLtEpilogue_t> epilogue = epilogue_of(p);
+    if (!epilogue) return epilogue.error();
+    GIRIH_TRY(set(CUBLASLT_MATMUL_DESC_EPILOGUE, *epilogue));
+    if (p.bias != nullptr) {
+      GIRIH_TRY(set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias));
+      GIRIH_TRY(set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, type_of(p.operands)));
+    }
+    GIRIH_TRY(describe(a_, p.operands, p.trans_b ? p.n : p.k, p.trans_b ? p.k : p.n, p.ldb));
+    GIRIH_TRY(describe(b_, p.operands, p.trans_a ? p.k : p.m, p.trans_a ? p.m : p.k, p.lda));
+    return describe(c_, p.output, p.m, p.n, p.ldc);
+  }
+
+  /// Asks for candidates, best predicted first.
+  Status ask() {
+    const Api& api = session_->api;
+    cublasLtMatmulPreference_t made = nullptr;
+    GIRIH_TRY(lt_status(api.cublasLtMatmulPreferenceCreate(&made), "cublasLtMatmulPreference"));
+    const Owned<cublasLtMatmulPreference_t> preference(made, api.cublasLtMatmulPreferenceDestroy);
+    const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute,
+                            const auto& value) -> Status {
+      return lt_status(
+          api.cublasLtMatmulPreferenceSetAttribute(made, attribute, &value, sizeof value),
+          "cublasLtMatmulPreferenceSetAttribute");
+    };
+    const auto a = common_alignment(sets_, [](const PeerProduct& p) { return p.b; });
+    const auto b = common_alignment(sets_, [](const PeerProduct& p) { return p.a; });
+    const auto c = common_alignment(sets_, [](const PeerProduct& p) { return p.c; });
+    GIRIH_TRY(prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{kWorkspaceBytes}));
+    GIRIH_TRY(prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, a));
+    GIRIH_TRY(prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, b));
+    GIRIH_TRY(prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, c));
+    GIRIH_TRY(prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, c));
+    std::array<cublasLtMatmulHeuristicResult_t, kCandidates> found{};
+    int count = 0;
+    GIRIH_TRY(lt_status(api.cublasLtMatmulAlgoGetHeuristic(session_->handle, op_.get(), a_.get(),
+                                                           b_.get(), c_.get(), c_.get(), made,
+                                                           kCandidates, found.data(), &count),
+                        "cublasLtMatmulAlgoGetHeuristic"));
+    for (int i = 0; i < count; ++i) {
+      const cublasLtMatmulHeuristicResult_t& each = found[static_cast<std::size_t>(i)];
+      if (each.state == CUBLAS_STATUS_SUCCESS) found_.push_back(each);
+    }
+    if (found_.empty()) return lt_status(CUBLAS_STATUS_NOT_SUPPORTED, "no candidate");
+    return {};
+  }
+
+  std::shared_ptr<Session> session_;
+  std::vector<PeerProduct> sets_;
+  Owned<cublasLtMatmulDesc_t> op_;
+  Owned<cublasLtMatrixLayout_t> a_, b_, c_;
+  std::vector<cublasLtMatmulHeuristicResult_t> found_;
+};
+
+/// A candidate as a contender.
+Result<PeerWay> way_of(const std::shared_ptr<Product>& product, int candidate, const PeerRun& run) {
+  PeerWay way;
+  const Result<std::unique_ptr<Burst>> single =
+      Burst::record(product->stream(), [&] { return product->queue(candidate, 0); });
+  if (!single) return single.error();
+  way.kernel = (*single)->kernels();
+  way.once = [product, candidate]() -> Status {
+    GIRIH_TRY(product->queue(candidate, 0));
+    return product->stream().synchronize();
+  };
+  way.contender.finish = [product] { return product->stream().synchronize(); };
+  if (run.replayed == 0) {
+    way.contender.run = [product, candidate](std::int64_t i) {
+      return product->queue(candidate, i);
+    };
+    return way;
+  }
+  Result<std::unique_ptr<Burst>> burst = Burst::record(product->stream(), [&]() -> Status {
+    for (std::int64_t i = 0; i < run.replayed; ++i) {
+      GIRIH_TRY(product->queue(candidate, i));
+    }
+    return {};
+  });
+  if (!burst) return burst.error();
+  const std::shared_ptr<Burst> shared = *std::move(burst);
+  way.contender.run = [product, shared](std::int64_t) { return shared->replay(); };
+  way.contender.units = run.replayed;
+  return way;
+}
+
+/// Seconds of one trial of a contender.
+Result<double> trial(const Contender& contender) {
+  const std::int64_t runs = contender.units > 1 ? 1 : kEagerTrial;
+  const auto start = std::chrono::steady_clock::now();
+  for (std::int64_t i = 0; i < runs; ++i) GIRIH_TRY(contender.run(i));
+  GIRIH_TRY(contender.finish());
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// The position of the fastest way, from interleaved trials after one that counts for nothing.
+Result<std::size_t> fastest(std::span<const PeerWay> ways) {
+  std::vector<std::vector<double>> seconds(ways.size());
+  for (int round = -1; round < kTrials; ++round) {
+    for (std::size_t i = 0; i < ways.size(); ++i) {
+      const Result<double> time = trial(ways[i].contender);
+      if (!time) return time.error();
+      if (round >= 0) seconds[i].push_back(*time);
+    }
+  }
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < ways.size(); ++i) {
+    if (median(seconds[i]) < median(seconds[best])) best = i;
+  }
+  return best;
+}
+
+class CublasLt final : public Peer {
+ public:
+  explicit CublasLt(std::shared_ptr<Session> session) : session_(std::move(session)) {}
+  [[nodiscard]] std::string name() const override { return "cublaslt"; }
+  [[nodiscard]] std::string description() const override {
+    return fmt::format("cuBLASLt {}, {} candidates asked, workspace {} MiB",
+                       session_->api.cublasLtGetVersion(), kCandidates, kWorkspaceBytes >> 20);
+  }
+  [[nodiscard]] bool supports(DType operands, DType output) const override {
+    if (operands == DType::F32) return output == DType::F32;
+    return (operands == DType::BF16 || operands == DType::F16) &&
+           (output == operands || output == DType::F32);
+  }
+
+  Result<std::vector<PeerWay>> prepare(std::span<const PeerProduct> products,
+                                       const PeerRun& run) override {
+    if (products.front().batch > std::numeric_limits<std::int32_t>::max()) {
+      return error(Code::UnsupportedConversion, "peer cublaslt: the batch exceeds 32 bits");
+    }
+    const auto product = Product::make(session_, products);
+    if (!product) return product.error();
+    std::vector<PeerWay> ways;
+    for (int i = 0; i < (*product)->candidates(); ++i) {
+      Result<PeerWay> way = way_of(*product, i, run);
+      if (!way) return way.error();
+      ways.push_back(*std::move(way));
+    }
+    const Result<std::size_t> best = fastest(ways);
+    if (!best) return best.error();
+    std::vector<PeerWay> chosen = {ways.front(), ways[*best]};
+    chosen[0].contender.name = "cublaslt";
+    chosen[1].contender.name = "cublaslt-best";
+    return chosen;
+  }
+
+ private:
+  std::shared_ptr<Session> session_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Peer>> load_cublaslt() {
+  Result<Api> api = Api::load();
+  if (!api) return api.error();
+  Result<std::unique_ptr<PeerStream>> stream = PeerStream::create();
+  if (!stream) return error(Code::BackendUnavailable, "peer cublaslt: {}", stream.error().message);
+  auto session = std::make_shared<Session>();
+  session->api = *api;
+  session->stream = *std::move(stream);
+  GIRIH_TRY(cuda_status(cudaMalloc(&session->workspace, kWorkspaceBytes), "cudaMalloc"));
+  GIRIH_TRY(lt_status(session->api.cublasLtCreate(&session->handle), "cublasLtCreate"));
+  return std::unique_ptr<Peer>(std::make_unique<CublasLt>(std::move(session)));
+}
+
+}  // namespace girih::cli

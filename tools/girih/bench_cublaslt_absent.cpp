@@ -1,0 +1,10 @@
+#include "core/error.hpp"
+#include "girih/bench_peers.hpp"
+
+namespace girih::cli {
+
+Result<std::unique_ptr<Peer>> load_cublaslt() {
+  return error(Code::BackendUnavailable, "peer cublaslt: this build has no cuda backend");
+}
+
+}  // namespace girih::cli

@@ -1,0 +1,290 @@
+#include "girih/bench_operands.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+
+#include "core/error.hpp"
+#include "core/storage.hpp"
+#include "ops/gemm.hpp"
+#include "verify/compare.hpp"
+
+namespace girih::cli {
+namespace {
+
+/// Several times a last-level cache (60 MB on an H200).
+constexpr std::int64_t kRotatedBytes = std::int64_t{256} << 20;
+constexpr std::int64_t kMostSets = 1024;
+/// Multiply-adds of the oracle up to which every element is checked; beyond, windows of C are, so
+/// that 8192 cubed takes less than a second.
+constexpr double kWholeCheck = 1 << 24;
+constexpr int kWindows = 8;
+constexpr std::int64_t kWindowRows = 16;
+constexpr std::int64_t kWindowColumns = 64;
+
+bool transposes_a(Layout layout) {
+  return layout == Layout::TN || layout == Layout::TT;
+}
+bool transposes_b(Layout layout) {
+  return layout == Layout::NT || layout == Layout::TT;
+}
+
+std::int64_t bytes_of(DType dtype) {
+  return bit_width(dtype) / 8;
+}
+
+/// The 65536 values that 16-bit operands take, as their bits.
+std::vector<std::uint16_t> values_of(DType dtype) {
+  std::vector<std::uint16_t> values(65536);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const float value = (static_cast<float>(i) + 0.5F) / 32768.0F - 1.0F;
+    values[i] = dtype == DType::BF16 ? to_bf16(value).bits : to_f16(value).bits;
+  }
+  return values;
+}
+
+/// Takes eight bytes of randomness and gives as many of elements.
+template <class Spread>
+void fill_words(std::vector<std::byte>& bytes, std::mt19937_64& generator, const Spread& spread) {
+  for (std::size_t i = 0; i < bytes.size(); i += 8) {
+    const std::uint64_t word = spread(generator());
+    std::memcpy(&bytes[i], &word, std::min<std::size_t>(8, bytes.size() - i));
+  }
+}
+
+std::vector<std::byte> random_elements(std::int64_t count, DType dtype,
+                                       std::mt19937_64& generator) {
+  std::vector<std::byte> bytes(static_cast<std::size_t>(count * bytes_of(dtype)));
+  if (dtype == DType::I8) {
+    fill_words(bytes, generator, [](std::uint64_t word) { return word; });
+  } else if (dtype == DType::F32) {
+    fill_words(bytes, generator, [](std::uint64_t word) {
+      float pair[2];
+      for (int i = 0; i < 2; ++i) {
+        const auto bits = static_cast<std::int32_t>(word >> (32 * i) & 0xFFFFFF);
+        pair[i] = static_cast<float>(bits - 0x800000) * 0x1p-23F;
+      }
+      std::memcpy(&word, pair, sizeof word);
+      return word;
+    });
+  } else {
+    const std::vector<std::uint16_t> values = values_of(dtype);
+    fill_words(bytes, generator, [&](std::uint64_t word) {
+      std::uint64_t result = 0;
+      for (int i = 0; i < 64; i += 16) {
+        result |= std::uint64_t{values[static_cast<std::size_t>(word >> i & 0xFFFF)]} << i;
+      }
+      return result;
+    });
+  }
+  return bytes;
+}
+
+/// The position of the first NaN, or -1.
+std::int64_t find_nan(const std::vector<std::byte>& bytes, DType dtype) {
+  if (dtype == DType::F32) {
+    const auto* const values = reinterpret_cast<const std::uint32_t*>(bytes.data());
+    const std::size_t count = bytes.size() / 4;
+    for (std::size_t i = 0; i < count; ++i) {
+      if ((values[i] & 0x7FFFFFFFU) > 0x7F800000U) return static_cast<std::int64_t>(i);
+    }
+  } else if (dtype == DType::BF16 || dtype == DType::F16) {
+    const unsigned infinity = dtype == DType::BF16 ? 0x7F80U : 0x7C00U;
+    const auto* const values = reinterpret_cast<const std::uint16_t*>(bytes.data());
+    const std::size_t count = bytes.size() / 2;
+    for (std::size_t i = 0; i < count; ++i) {
+      if ((values[i] & 0x7FFFU) > infinity) return static_cast<std::int64_t>(i);
+    }
+  }
+  return -1;
+}
+
+/// [rows, columns] with unit column stride, or the transpose of such a matrix.
+Geometry matrix(DType dtype, std::int64_t rows, std::int64_t columns, std::int64_t ld,
+                bool transposed) {
+  Geometry geometry{dtype, Shape(rows, columns), {}, 0};
+  geometry.strides[0] = transposed ? 1 : ld;
+  geometry.strides[1] = transposed ? ld : 1;
+  return geometry;
+}
+
+}  // namespace
+
+std::string_view name(Layout layout) noexcept {
+  switch (layout) {
+    case Layout::NN:
+      return "NN";
+    case Layout::NT:
+      return "NT";
+    case Layout::TN:
+      return "TN";
+    case Layout::TT:
+      return "TT";
+  }
+  return "unknown_layout";
+}
+
+Result<BenchOperands> BenchOperands::make(Runtime& runtime, const BenchCase& bench) {
+  BenchOperands operands(bench);
+  GIRIH_TRY(operands.fill(runtime));
+  GIRIH_TRY(operands.sample());
+  return operands;
+}
+
+Status BenchOperands::fill(Runtime& runtime) {
+  const BenchShape& s = case_.shape;
+  std::mt19937_64 generator(1);
+  host_a_ = random_elements(s.batch * s.m * s.k, case_.operands, generator);
+  host_b_ = random_elements(s.batch * s.k * s.n, case_.operands, generator);
+  host_c_.resize(static_cast<std::size_t>(s.batch * s.m * s.n * bytes_of(case_.output)));
+  const auto make = [&](std::int64_t rows, std::int64_t columns, DType dtype, bool transposed,
+                        Tensor& tensor) -> Status {
+    if (transposed) std::swap(rows, columns);
+    Result<Tensor> made = s.batch > 1 ? runtime.tensor({s.batch, rows, columns}, dtype)
+                                      : runtime.tensor({rows, columns}, dtype);
+    if (!made) return made.error();
+    tensor = *std::move(made);
+    return {};
+  };
+  const auto bytes = static_cast<std::int64_t>(host_a_.size() + host_b_.size() + host_c_.size());
+  const std::int64_t count = std::clamp<std::int64_t>(kRotatedBytes / bytes, 1, kMostSets);
+  for (std::int64_t i = 0; i < count; ++i) {
+    Set set;
+    GIRIH_TRY(make(s.m, s.k, case_.operands, transposes_a(case_.layout), set.a));
+    GIRIH_TRY(make(s.k, s.n, case_.operands, transposes_b(case_.layout), set.b));
+    GIRIH_TRY(make(s.m, s.n, case_.output, false, set.c));
+    GIRIH_TRY(runtime.upload(set.a, std::span<const std::byte>(host_a_)));
+    GIRIH_TRY(runtime.upload(set.b, std::span<const std::byte>(host_b_)));
+    sets_.push_back(std::move(set));
+  }
+  if (!case_.epilogue.bias) return {};
+  host_bias_ = random_elements(s.n, case_.operands, generator);
+  Result<Tensor> bias = runtime.tensor(Shape(s.n), case_.operands);
+  if (!bias) return bias.error();
+  bias_ = *std::move(bias);
+  return runtime.upload(*bias_, std::span<const std::byte>(host_bias_));
+}
+
+GemmDesc BenchOperands::desc(std::int64_t i, bool fused) const {
+  const Set& set = sets_[static_cast<std::size_t>(i) % sets_.size()];
+  GemmDesc desc = {.a = transposes_a(case_.layout) ? set.a.transposed() : set.a,
+                   .b = transposes_b(case_.layout) ? set.b.transposed() : set.b,
+                   .c = set.c,
+                   .precision = case_.precision,
+                   .reproducibility = case_.reproducibility};
+  if (fused) desc.epilogue.bias = bias_;
+  if (fused) desc.epilogue.activation = case_.epilogue.activation;
+  return desc;
+}
+
+std::vector<PeerProduct> BenchOperands::peer_products(bool fused) const {
+  const BenchShape& s = case_.shape;
+  PeerProduct product = {.operands = case_.operands,
+                         .output = case_.output,
+                         .trans_a = transposes_a(case_.layout),
+                         .trans_b = transposes_b(case_.layout),
+                         .m = s.m,
+                         .n = s.n,
+                         .k = s.k,
+                         .batch = s.batch};
+  product.lda = product.trans_a ? s.m : s.k;
+  product.ldb = product.trans_b ? s.k : s.n;
+  product.ldc = s.n;
+  if (fused && bias_) product.bias = detail::TensorAccess::address(*bias_);
+  if (fused) product.activation = case_.epilogue.activation;
+  std::vector<PeerProduct> products;
+  for (const Set& set : sets_) {
+    product.a = detail::TensorAccess::address(set.a);
+    product.b = detail::TensorAccess::address(set.b);
+    product.c = detail::TensorAccess::address(set.c);
+    products.push_back(product);
+  }
+  return products;
+}
+
+Status BenchOperands::poison(Runtime& runtime) {
+  std::fill(host_c_.begin(), host_c_.end(), std::byte{0xFF});
+  return runtime.upload(sets_.front().c, std::span<const std::byte>(host_c_));
+}
+
+Result<GemmReference> BenchOperands::reference(const Window& w, bool fused) const {
+  const BenchShape& s = case_.shape;
+  const bool ta = transposes_a(case_.layout), tb = transposes_b(case_.layout);
+  GemmSpec spec = {.a = matrix(case_.operands, w.rows, s.k, ta ? s.m : s.k, ta),
+                   .b = matrix(case_.operands, s.k, w.columns, tb ? s.k : s.n, tb),
+                   .c = matrix(case_.output, w.rows, w.columns, w.columns, false),
+                   .precision = case_.precision};
+  const std::int64_t width = bytes_of(case_.operands);
+  GemmOperands operands;
+  operands.a = host_a_.data() + (w.batch * s.m * s.k + w.row * (ta ? 1 : s.k)) * width;
+  operands.b = host_b_.data() + (w.batch * s.k * s.n + w.column * (tb ? s.k : 1)) * width;
+  if (fused && case_.epilogue.bias) {
+    spec.bias = Geometry{case_.operands, Shape(w.columns), contiguous_strides(Shape(w.columns)), 0};
+    operands.bias = host_bias_.data() + w.column * width;
+  }
+  if (fused) spec.activation = case_.epilogue.activation;
+  const Result<GemmProblem> problem = girih::check(spec);
+  if (!problem) return problem.error();
+  return reference_gemm(*problem, operands);
+}
+
+Status BenchOperands::sample() {
+  const BenchShape& s = case_.shape;
+  const double work = static_cast<double>(s.m) * static_cast<double>(s.n) *
+                      static_cast<double>(s.k) * static_cast<double>(s.batch);
+  if (work <= kWholeCheck) {
+    for (std::int64_t b = 0; b < s.batch; ++b) windows_.push_back({b, 0, 0, s.m, s.n, {}, {}});
+  } else {
+    std::mt19937_64 generator(2);
+    const std::int64_t rows = std::min(s.m, kWindowRows), columns = std::min(s.n, kWindowColumns);
+    for (int i = 0; i < kWindows; ++i) {
+      // The first four are the corners, of the first and the last product; then any.
+      const auto place = [&](std::int64_t room, bool at_end) {
+        if (i < 4) return at_end ? room : 0;
+        return static_cast<std::int64_t>(generator() % static_cast<std::uint64_t>(room + 1));
+      };
+      windows_.push_back({place(s.batch - 1, i % 2 == 1),
+                          place(s.m - rows, i % 2 == 1),
+                          place(s.n - columns, i / 2 == 1),
+                          rows,
+                          columns,
+                          {},
+                          {}});
+    }
+  }
+  for (Window& window : windows_) {
+    Result<GemmReference> plain = reference(window, false);
+    if (!plain) return plain.error();
+    window.plain = *std::move(plain);
+    if (!case_.epilogue.bias && case_.epilogue.activation == Activation::None) continue;
+    Result<GemmReference> fused = reference(window, true);
+    if (!fused) return fused.error();
+    window.fused = *std::move(fused);
+  }
+  return {};
+}
+
+Status BenchOperands::check(Runtime& runtime, bool fused, std::string_view who) {
+  const BenchShape& s = case_.shape;
+  GIRIH_TRY(runtime.download(sets_.front().c, std::span(host_c_)));
+  const std::int64_t unwritten = find_nan(host_c_, case_.output);
+  if (unwritten >= 0) {
+    return error(Code::DeviceFailed, "{} is wrong: NaN in row {}, column {} of product {}", who,
+                 unwritten / s.n % s.m, unwritten % s.n, unwritten / (s.m * s.n));
+  }
+  for (const Window& w : windows_) {
+    const std::int64_t first = (w.batch * s.m + w.row) * s.n + w.column;
+    const GemmReference& want = fused ? w.fused : w.plain;
+    const verify::Comparison comparison =
+        verify::compare(want.value, want.bound,
+                        {matrix(case_.output, w.rows, w.columns, s.n, false),
+                         host_c_.data() + first * bytes_of(case_.output)});
+    if (!comparison.passed()) {
+      return error(Code::DeviceFailed, "{} is wrong from row {}, column {} of product {} on: {}",
+                   who, w.row, w.column, w.batch, comparison.to_string());
+    }
+  }
+  return {};
+}
+
+}  // namespace girih::cli
