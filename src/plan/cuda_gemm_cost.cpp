@@ -71,7 +71,7 @@ class TileModel {
         stages_(ceil_div(problem.k, tile_.depth)),
         out_bytes_(static_cast<double>(bit_width(problem.c.dtype) / 8)),
         fast_epilogue_(!problem.reads_c() && !problem.residual && !problem.a_scale &&
-                       !problem.b_scale) {}
+                       !problem.b_scale && (out_bytes_ == 4 || problem.n % 8 == 0)) {}
 
   [[nodiscard]] bool allows(const Form& form) const noexcept {
     const std::int64_t rows = ceil_div(form.swapped ? problem_.n : problem_.m, tile_.rows);
@@ -146,7 +146,7 @@ class TileModel {
   }
 
   [[nodiscard]] double epilogue(const Form& form) const noexcept {
-    const bool fast = form.splits > 1 || (fast_epilogue_ && !form.swapped);
+    const bool fast = form.splits > 1 || fast_epilogue_;
     const double bytes = form.splits > 1 ? 4 : out_bytes_;
     return kEpilogueFixed + tile_.rows * tile_.cols * bytes / form.cluster_split /
                                 (fast ? kStoreBytes : kGeneralBytes);
