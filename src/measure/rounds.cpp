@@ -70,4 +70,19 @@ Result<std::vector<Times>> run_rounds(std::span<const Contender> contenders,
   return times;
 }
 
+Result<std::vector<double>> run_trials(std::span<const Contender> contenders, int trials,
+                                       std::int64_t runs) {
+  std::vector<std::vector<double>> seconds(contenders.size());
+  for (int trial = -1; trial < trials; ++trial) {
+    for (std::size_t i = 0; i < contenders.size(); ++i) {
+      const Result<double> time = time_batch(contenders[i], 0, runs);
+      if (!time) return time.error();
+      if (trial >= 0) seconds[i].push_back(*time);
+    }
+  }
+  std::vector<double> medians;
+  for (const std::vector<double>& each : seconds) medians.push_back(median(each));
+  return medians;
+}
+
 }  // namespace girih::inline v0

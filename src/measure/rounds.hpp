@@ -43,4 +43,9 @@ struct Times {
 Result<std::vector<Times>> run_rounds(std::span<const Contender> contenders,
                                       const RoundOptions& options);
 
+/// A quicker look: medians, one a contender, of the seconds of a unit in `trials` interleaved
+/// batches of `runs` runs, after one that counts for nothing. Fails as `run_rounds` does.
+Result<std::vector<double>> run_trials(std::span<const Contender> contenders, int trials,
+                                       std::int64_t runs);
+
 }  // namespace girih::inline v0

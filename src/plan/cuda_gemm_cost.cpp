@@ -191,7 +191,7 @@ class TileModel {
 
 /// Calls offer(form) for every form of a launch, in a fixed order.
 template <class Offer>
-void for_each_form(int max_splits, const Offer& offer) noexcept {
+void for_each_form(int max_splits, const Offer& offer) noexcept(noexcept(offer(Form{}))) {
   for (const bool swapped : {false, true}) {
     for (int split = 2; split <= std::min(8, max_splits); split *= 2) {
       if (!offer(Form{.cluster_split = split, .swapped = swapped})) continue;
@@ -222,6 +222,32 @@ bool counts_fit(const GemmProblem& problem) noexcept {
          problem.batch <= kMaxCount;
 }
 
+/// A split changes the order of a sum.
+int most_splits(const GemmProblem& problem) noexcept {
+  return problem.reproducibility == Reproducibility::RowInvariant ? 1 : 32;
+}
+
+int default_band(const KernelInfo& kernel, const Form& form) noexcept {
+  return kernel.tile_m * form.cluster_rows >= 256 ? 4 : 8;
+}
+
+/// What follows from the form of a launch.
+void set_form(const GemmProblem& problem, const KernelInfo& kernel, const DeviceInfo& device,
+              const Form& form, double microseconds, GemmSelection& choice) noexcept {
+  choice.kernel = &kernel;
+  choice.cluster_rows = form.cluster_rows;
+  choice.cluster_columns = form.cluster_columns;
+  choice.split_k = form.splits * form.cluster_split;
+  choice.split_kind = form.splits > 1          ? SplitKind::Workspace
+                      : form.cluster_split > 1 ? SplitKind::Cluster
+                                               : SplitKind::None;
+  choice.swaps_sides = form.swapped;
+  if (problem.is_empty()) return;
+  const CudaGemmLayout layout = cuda_gemm_layout(problem, form.splits);
+  choice.workspace_bytes = cuda_gemm_pieces(problem, form.splits).bytes;
+  choice.predicted_seconds = microseconds * 1e-6 + copy_seconds(layout, problem, device);
+}
+
 GemmSelection wgmma_candidate(const GemmProblem& problem, const KernelInfo& kernel,
                               const DeviceInfo& device) noexcept {
   GemmSelection choice;
@@ -241,7 +267,7 @@ GemmSelection wgmma_candidate(const GemmProblem& problem, const KernelInfo& kern
     choice.band = row->band;
     choice.traversal = row->band_columns ? Traversal::ColumnMajor : Traversal::RowMajor;
   } else {
-    for_each_form(invariant ? 1 : 32, [&](const Form& form) noexcept {
+    for_each_form(most_splits(problem), [&](const Form& form) noexcept {
       if (!model.allows(form)) return false;
       const double time = model.predict(form);
       if (time < microseconds) {
@@ -250,21 +276,10 @@ GemmSelection wgmma_candidate(const GemmProblem& problem, const KernelInfo& kern
       }
       return true;
     });
-    choice.band = kernel.tile_m * best.cluster_rows >= 256 ? 4 : 8;
+    choice.band = default_band(kernel, best);
   }
   if (microseconds == std::numeric_limits<double>::infinity()) return choice;
-  choice.kernel = &kernel;
-  choice.cluster_rows = best.cluster_rows;
-  choice.cluster_columns = best.cluster_columns;
-  choice.split_k = best.splits * best.cluster_split;
-  choice.split_kind = best.splits > 1          ? SplitKind::Workspace
-                      : best.cluster_split > 1 ? SplitKind::Cluster
-                                               : SplitKind::None;
-  choice.swaps_sides = best.swapped;
-  if (problem.is_empty()) return choice;
-  const CudaGemmLayout layout = cuda_gemm_layout(problem, best.splits);
-  choice.workspace_bytes = cuda_gemm_pieces(problem, best.splits).bytes;
-  choice.predicted_seconds = microseconds * 1e-6 + copy_seconds(layout, problem, device);
+  set_form(problem, kernel, device, best, microseconds, choice);
   return choice;
 }
 
@@ -301,6 +316,28 @@ GemmSelection cuda_gemm_candidate(const GemmProblem& problem, const KernelInfo& 
                                   const SelectionContext& context) noexcept {
   return kernel.form == TileForm::None ? simt_candidate(problem, kernel, context)
                                        : wgmma_candidate(problem, kernel, *context.device);
+}
+
+std::vector<GemmSelection> cuda_gemm_launches(const GemmProblem& problem, const KernelInfo& kernel,
+                                              const DeviceInfo& device) {
+  std::vector<GemmSelection> launches;
+  if (kernel.form == TileForm::None || problem.is_empty() || problem.skips_product() ||
+      !counts_fit(problem)) {
+    return launches;
+  }
+  const TileModel model(problem, kernel, device);
+  for_each_form(most_splits(problem), [&](const Form& form) {
+    if (!model.allows(form)) return false;
+    GemmSelection& launch = launches.emplace_back();
+    launch.band = default_band(kernel, form);
+    set_form(problem, kernel, device, form, model.predict(form), launch);
+    return true;
+  });
+  std::stable_sort(launches.begin(), launches.end(),
+                   [](const GemmSelection& a, const GemmSelection& b) {
+                     return a.predicted_seconds < b.predicted_seconds;
+                   });
+  return launches;
 }
 
 }  // namespace girih::inline v0

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include "plan/gemm.hpp"
 
 namespace girih::inline v0 {
@@ -11,5 +13,11 @@ namespace girih::inline v0 {
 /// Under RowInvariant no wgmma row splits K, so the order of a sum depends on K alone.
 GemmSelection cuda_gemm_candidate(const GemmProblem& problem, const KernelInfo& kernel,
                                   const SelectionContext& context) noexcept;
+
+/// Every launch of a wgmma row that the closed form chooses from, fastest predicted first: what
+/// there is to measure for the table of tuned launches. None for other rows and for products that
+/// launch nothing.
+std::vector<GemmSelection> cuda_gemm_launches(const GemmProblem& problem, const KernelInfo& kernel,
+                                              const DeviceInfo& device);
 
 }  // namespace girih::inline v0

@@ -4,23 +4,18 @@
 #include <memory>
 
 #include "core/error.hpp"
+#include "girih/bench_cases.hpp"
 #include "girih/bench_report.hpp"
 #include "girih/commands.hpp"
 #include "girih/options.hpp"
-#include "girih/text_list.hpp"
 #include "runtime/state.hpp"
 
 namespace girih::cli {
 namespace {
 
 struct BenchArguments {
-  std::string ladders = "square", shapes, file, commit;
-  std::vector<Layout> layouts = {Layout::NN};
-  std::vector<DType> dtypes = {DType::F32};
-  std::optional<DType> output;
-  Precision precision = Precision::Exact;
-  bool row_invariant = false;
-  BenchEpilogue epilogue;
+  CaseOptions cases;
+  std::string file, commit;
   std::vector<std::string> against;
   std::optional<Backend> backend;
   std::optional<Submission> submission;
@@ -28,46 +23,6 @@ struct BenchArguments {
   int threads = 0;
   int rounds = 11;
 };
-
-/// What people run: the results of 16-bit products are 16-bit.
-DType output_of(DType operands, const BenchArguments& arguments) {
-  const bool is_half = operands == DType::BF16 || operands == DType::F16;
-  return arguments.output.value_or(is_half ? operands : default_output(operands));
-}
-
-Result<std::vector<BenchCase>> cases_of(const BenchArguments& arguments) {
-  std::vector<BenchCase> shapes;
-  const auto add = [&](const std::vector<BenchShape>& list, const std::string& ladder) {
-    for (const BenchShape& shape : list) shapes.push_back({.shape = shape, .ladder = ladder});
-  };
-  if (!arguments.shapes.empty()) {
-    const Result<std::vector<BenchShape>> list = parse_shapes(arguments.shapes);
-    if (!list) return list.error();
-    add(*list, "");
-  } else {
-    for (const std::string& name : split(arguments.ladders)) {
-      const Result<std::vector<BenchShape>> list = ladder(name);
-      if (!list) return list.error();
-      add(*list, name);
-    }
-  }
-  std::vector<BenchCase> cases;
-  for (const DType dtype : arguments.dtypes) {
-    for (const Layout layout : arguments.layouts) {
-      for (BenchCase bench : shapes) {
-        bench.layout = layout;
-        bench.operands = dtype;
-        bench.output = output_of(dtype, arguments);
-        bench.precision = arguments.precision;
-        bench.reproducibility =
-            arguments.row_invariant ? Reproducibility::RowInvariant : Reproducibility::PerShape;
-        bench.epilogue = arguments.epilogue;
-        cases.push_back(std::move(bench));
-      }
-    }
-  }
-  return cases;
-}
 
 Status write_report(const std::string& path, const Json& json) {
   std::ofstream file(path, std::ios::trunc);
@@ -90,8 +45,8 @@ Result<std::vector<std::unique_ptr<Peer>>> load_peers(const BenchArguments& argu
     }
     Result<std::unique_ptr<Peer>> peer = load_peer(name, threads);
     if (!peer) return peer.error();
-    for (const DType dtype : arguments.dtypes) {
-      const DType output = output_of(dtype, arguments);
+    for (const DType dtype : arguments.cases.dtypes) {
+      const DType output = bench_output(dtype, arguments.cases);
       if (!(*peer)->supports(dtype, output)) {
         return error(Code::UnsupportedConversion, "peer {} does not multiply {} into {}", name,
                      girih::name(dtype), girih::name(output));
@@ -133,7 +88,7 @@ Status time_cases(Runtime& runtime, const std::vector<BenchCase>& cases,
 }
 
 Result<int> run(const BenchArguments& arguments) {
-  const Result<std::vector<BenchCase>> cases = cases_of(arguments);
+  const Result<std::vector<BenchCase>> cases = bench_cases(arguments.cases);
   if (!cases) return cases.error();
   Result<Runtime> runtime =
       Runtime::open({.backend = arguments.backend, .threads = arguments.threads});
@@ -157,55 +112,6 @@ Result<int> run(const BenchArguments& arguments) {
   }
   if (!report.failures.empty()) return report.failures.front().error;
   return kDone;
-}
-
-void add_what(CLI::App& gemm, BenchArguments& arguments) {
-  gemm.add_option("--ladder", arguments.ladders, "Named lists of shapes; default square")
-      ->type_name(ladder_names());
-  gemm.add_option("--shapes", arguments.shapes, "Shapes of your own instead")
-      ->type_name("MxNxK[xBATCH],...");
-  add_list(gemm, "--layout", arguments.layouts,
-           std::vector{Layout::NN, Layout::NT, Layout::TN, Layout::TT},
-           "A and B as stored (N) or transposed (T); default NN");
-  add_list(gemm, "--dtype", arguments.dtypes,
-           std::vector{DType::F32, DType::BF16, DType::F16, DType::I8},
-           "Types of A and B; default f32");
-  add_choice(gemm, "--out-dtype", arguments.output,
-             std::vector{DType::F32, DType::BF16, DType::F16, DType::I32},
-             "Type of C; default i32 for i8, else that of A and B");
-  add_choice(gemm, "--precision", arguments.precision,
-             std::vector{Precision::Exact, Precision::Fast, Precision::Tf32},
-             "How f32 operands are multiplied; default exact");
-  const auto reproducibility = [&arguments](const std::string& text) {
-    if (text != "per-shape" && text != "row-invariant") {
-      throw CLI::ValidationError("--reproducibility",
-                                 fmt::format("'{}' is not one of per-shape|row-invariant", text));
-    }
-    arguments.row_invariant = text == "row-invariant";
-  };
-  gemm.add_option_function<std::string>("--reproducibility", reproducibility,
-                                        "What girih promises about bits; default per-shape")
-      ->type_name("per-shape|row-invariant");
-  const auto epilogue = [&arguments](const std::string& text) {
-    for (const std::string& part : split(text)) {
-      if (part == "bias") {
-        arguments.epilogue.bias = true;
-      } else if (part == "relu") {
-        arguments.epilogue.activation = Activation::Relu;
-      } else if (part == "gelu") {
-        arguments.epilogue.activation = Activation::GeluTanh;
-      } else if (part == "silu") {
-        arguments.epilogue.activation = Activation::Silu;
-      } else {
-        throw CLI::ValidationError("--epilogue",
-                                   fmt::format("'{}' is not one of bias|relu|gelu|silu", part));
-      }
-    }
-  };
-  gemm.add_option_function<std::string>(
-          "--epilogue", epilogue,
-          "Time products that end in these, and what that costs over plain ones")
-      ->type_name("bias,gelu");
 }
 
 void add_how(CLI::App& gemm, BenchArguments& arguments) {
@@ -240,7 +146,7 @@ void add_bench(CLI::App& app, Action& action) {
   bench->footer("Example:\n  girih bench gemm --ladder square --against openblas");
   CLI::App* const gemm = bench->add_subcommand("gemm", "Time products");
   auto arguments = std::make_shared<BenchArguments>();
-  add_what(*gemm, *arguments);
+  add_case_options(*gemm, arguments->cases);
   add_how(*gemm, *arguments);
   gemm->footer(
       "Results are checked against the oracle before anything is timed. All contenders, girih "
@@ -255,6 +161,7 @@ void add_bench(CLI::App& app, Action& action) {
       "  girih bench gemm --backend cuda --ladder square,tessl --dtype bf16,f16 --layout NN,NT "
       "--against cublaslt");
   gemm->callback([arguments, &action] { action = [arguments] { return run(*arguments); }; });
+  add_bench_launches(*bench, action);
 }
 
 }  // namespace girih::cli

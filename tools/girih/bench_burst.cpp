@@ -61,8 +61,8 @@ Status PeerStream::synchronize() const {
 
 Result<std::unique_ptr<Burst>> Burst::record(const PeerStream& stream,
                                              const std::function<Status()>& body) {
-  GIRIH_TRY(cuda_status(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeThreadLocal),
-                        "capture"));
+  GIRIH_TRY(
+      cuda_status(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeRelaxed), "capture"));
   const Status recorded = body();
   cudaGraph_t graph = nullptr;
   const Status ended = cuda_status(cudaStreamEndCapture(stream.get(), &graph), "capture");

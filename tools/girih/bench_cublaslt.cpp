@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cublasLt.h>
 #include <limits>
 
@@ -8,7 +7,6 @@
 #include "girih/bench_burst.hpp"
 #include "girih/bench_peers.hpp"
 #include "girih/shared_library.hpp"
-#include "measure/statistics.hpp"
 
 namespace girih::cli {
 namespace {
@@ -30,13 +28,14 @@ Status lt_status(cublasStatus_t status, const char* what) {
 
 /// The functions of the library that are used here.
 struct Api {
-#define GIRIH_LT_FUNCTIONS(X)                                                                      \
-  X(cublasLtCreate)                                                                                \
-  X(cublasLtDestroy)                                                                               \
-  X(cublasLtGetVersion) X(cublasLtMatmul) X(cublasLtMatmulDescCreate) X(cublasLtMatmulDescDestroy) \
-      X(cublasLtMatmulDescSetAttribute) X(cublasLtMatrixLayoutCreate)                              \
-          X(cublasLtMatrixLayoutDestroy) X(cublasLtMatrixLayoutSetAttribute)                       \
-              X(cublasLtMatmulPreferenceCreate) X(cublasLtMatmulPreferenceDestroy)                 \
+#define GIRIH_LT_FUNCTIONS(X)                                                      \
+  X(cublasLtCreate)                                                                \
+  X(cublasLtDestroy)                                                               \
+  X(cublasLtGetVersion)                                                            \
+  X(cublasLtMatmul) X(cublasLtMatmulDescCreate) X(cublasLtMatmulDescDestroy)       \
+      X(cublasLtMatmulDescSetAttribute) X(cublasLtMatrixLayoutCreate)              \
+          X(cublasLtMatrixLayoutDestroy) X(cublasLtMatrixLayoutSetAttribute)       \
+              X(cublasLtMatmulPreferenceCreate) X(cublasLtMatmulPreferenceDestroy) \
                   X(cublasLtMatmulPreferenceSetAttribute) X(cublasLtMatmulAlgoGetHeuristic)
 #define GIRIH_LT_DECLARE(name) decltype(::name)* name = nullptr;
   GIRIH_LT_FUNCTIONS(GIRIH_LT_DECLARE)
@@ -259,30 +258,15 @@ Result<PeerWay> way_of(const std::shared_ptr<Product>& product, int candidate, c
   return way;
 }
 
-/// Seconds of one trial of a contender.
-Result<double> trial(const Contender& contender) {
-  const std::int64_t runs = contender.units > 1 ? 1 : kEagerTrial;
-  const auto start = std::chrono::steady_clock::now();
-  for (std::int64_t i = 0; i < runs; ++i) GIRIH_TRY(contender.run(i));
-  GIRIH_TRY(contender.finish());
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-/// The position of the fastest way, from interleaved trials after one that counts for nothing.
-Result<std::size_t> fastest(std::span<const PeerWay> ways) {
-  std::vector<std::vector<double>> seconds(ways.size());
-  for (int round = -1; round < kTrials; ++round) {
-    for (std::size_t i = 0; i < ways.size(); ++i) {
-      const Result<double> time = trial(ways[i].contender);
-      if (!time) return time.error();
-      if (round >= 0) seconds[i].push_back(*time);
-    }
-  }
-  std::size_t best = 0;
-  for (std::size_t i = 1; i < ways.size(); ++i) {
-    if (median(seconds[i]) < median(seconds[best])) best = i;
-  }
-  return best;
+/// The position of the fastest way.
+Result<std::size_t> fastest(std::span<const PeerWay> ways, const PeerRun& run) {
+  std::vector<Contender> contenders;
+  for (const PeerWay& way : ways) contenders.push_back(way.contender);
+  const Result<std::vector<double>> seconds =
+      run_trials(contenders, kTrials, run.replayed > 0 ? 1 : kEagerTrial);
+  if (!seconds) return seconds.error();
+  return static_cast<std::size_t>(std::min_element(seconds->begin(), seconds->end()) -
+                                  seconds->begin());
 }
 
 class CublasLt final : public Peer {
@@ -312,7 +296,7 @@ class CublasLt final : public Peer {
       if (!way) return way.error();
       ways.push_back(*std::move(way));
     }
-    const Result<std::size_t> best = fastest(ways);
+    const Result<std::size_t> best = fastest(ways, run);
     if (!best) return best.error();
     std::vector<PeerWay> chosen = {ways.front(), ways[*best]};
     chosen[0].contender.name = "cublaslt";

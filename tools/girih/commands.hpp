@@ -27,6 +27,8 @@ void add_kernels(CLI::App& app, Action& action);
 void add_plan(CLI::App& app, Action& action);
 void add_gemm(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
+/// `bench launches`, a sub-command of `bench`.
+void add_bench_launches(CLI::App& bench, Action& action);
 void add_verify(CLI::App& app, Action& action);
 
 }  // namespace girih::cli
