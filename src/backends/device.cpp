@@ -55,4 +55,8 @@ Status Device::wait_for(const ForeignEvent&) noexcept {
   return lacks(*this, "has no events: wait before the call");
 }
 
+Status Device::hold_for_capture(std::shared_ptr<void>) noexcept {
+  return lacks(*this, "has no graphs of the caller's");
+}
+
 }  // namespace girih::inline v0

@@ -91,6 +91,13 @@ class Device {
   virtual Status record(const ForeignEvent& event) noexcept;
   /// Queues a wait for it.
   virtual Status wait_for(const ForeignEvent& event) noexcept;
+  /// While the caller records what is queued into a graph of his own, a number that no other such
+  /// recording has; else 0.
+  [[nodiscard]] virtual std::uint64_t caller_capture() noexcept { return 0; }
+  /// Has that graph keep `what` alive.
+  virtual Status hold_for_capture(std::shared_ptr<void> what) noexcept;
+  /// The runtime ends. Its memory and graphs may be in use for longer.
+  virtual void close() noexcept {}
 };
 
 }  // namespace girih::inline v0

@@ -56,6 +56,10 @@ Result<MemoryPool::StoragePtr> MemoryPool::allocate_scratch(std::int64_t bytes) 
   return allocate_block(bytes, Memory::Cold, true);
 }
 
+Result<MemoryPool::StoragePtr> MemoryPool::allocate_graph_scratch(std::int64_t bytes) noexcept {
+  return allocate_block(bytes, Memory::Hot, true);
+}
+
 Result<MemoryPool::StoragePtr> MemoryPool::allocate_block(std::int64_t bytes, Memory memory,
                                                           bool scratch) noexcept try {
   if (bytes > kMaxBlock) return error(Code::OutOfMemory, "{} bytes are more than can exist", bytes);

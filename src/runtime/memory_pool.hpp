@@ -28,6 +28,9 @@ class MemoryPool final : public detail::Storage::Owner,
   Result<std::shared_ptr<detail::Storage>> allocate(std::int64_t bytes, Memory memory) noexcept;
   /// As Cold, but counted as scratch.
   Result<std::shared_ptr<detail::Storage>> allocate_scratch(std::int64_t bytes) noexcept;
+  /// As Hot, but counted as scratch: for a graph that may run in another queue than this, so that
+  /// no block is taken which queued work may still use.
+  Result<std::shared_ptr<detail::Storage>> allocate_graph_scratch(std::int64_t bytes) noexcept;
 
   /// The caller's memory, `bytes` > 0 of it from `memory.byte_offset` on, for elements of `dtype`.
   /// On failure the deleter is destroyed without being called.

@@ -55,6 +55,7 @@ RuntimeState::RuntimeState(std::shared_ptr<Device> device, std::uint64_t id,
 RuntimeState::~RuntimeState() {
   scratch_.reset();
   memory_->close();
+  device_->close();
 }
 
 SelectionContext RuntimeState::selection_context(Op op) const noexcept {
@@ -82,6 +83,7 @@ Status RuntimeState::dispatch(ElementwiseCall& call,
 Status RuntimeState::finish_dispatch(const Call& call,
                                      std::span<const Tensor* const> tensors) noexcept {
   if (recording_) return record(call, tensors);
+  GIRIH_TRY(hold(tensors));
   GIRIH_TRY(launch(call));
   dispatches_.fetch_add(1, std::memory_order_relaxed);
   return {};
@@ -133,7 +135,34 @@ Status RuntimeState::record(const Call& call, std::span<const Tensor* const> ten
   return error(Code::OutOfMemory, "no host memory to record an operation");
 }
 
+Status RuntimeState::hold(std::span<const Tensor* const> tensors) noexcept try {
+  if (device_->caller_capture() == 0) return {};
+  auto held = std::make_shared<std::vector<StoragePtr>>();
+  for (const Tensor* tensor : tensors) {
+    if (tensor != nullptr) held->push_back(TensorAccess::storage(*tensor));
+  }
+  return note(device_->hold_for_capture(std::move(held)));
+} catch (...) {
+  return error(Code::OutOfMemory, "no host memory to capture an operation");
+}
+
+Result<std::byte*> RuntimeState::caller_scratch(std::uint64_t capture,
+                                                std::int64_t bytes) noexcept {
+  StoragePtr current = caller_capture_ == capture ? caller_scratch_.lock() : nullptr;
+  if (current && current->bytes >= bytes) return current->data;
+  Result<StoragePtr> fresh = memory_->allocate_graph_scratch(bytes);
+  if (!fresh) return fresh.error();
+  GIRIH_TRY(note(device_->hold_for_capture(*fresh)));
+  caller_capture_ = capture;
+  caller_scratch_ = *fresh;
+  return (*fresh)->data;
+}
+
 Result<std::byte*> RuntimeState::scratch(std::int64_t bytes) noexcept try {
+  if (!recording_) {
+    const std::uint64_t capture = device_->caller_capture();
+    if (capture != 0) return caller_scratch(capture, bytes);
+  }
   StoragePtr& current = recording_ ? recording_->scratch : scratch_;
   if (current && current->bytes >= bytes) return current->data;
   if (recording_ && current) recording_->held.push_back(current);

@@ -83,6 +83,10 @@ class RuntimeState {
   Status finish_dispatch(const Call& call, std::span<const Tensor* const> tensors) noexcept;
   Status record(const Call& call, std::span<const Tensor* const> tensors) noexcept;
   Result<std::byte*> scratch(std::int64_t bytes) noexcept;
+  /// For a call that the caller is capturing: owned by his graph.
+  Result<std::byte*> caller_scratch(std::uint64_t capture, std::int64_t bytes) noexcept;
+  /// Has the caller's graph keep what it binds, if he captures.
+  Status hold(std::span<const Tensor* const> tensors) noexcept;
   /// Passes `status` on; a failure of the device poisons the runtime.
   Status note(Status status) noexcept;
   Status check_event(const Event& event) const noexcept;
@@ -101,6 +105,8 @@ class RuntimeState {
 
   std::uint64_t submitted_ = 0;
   StoragePtr scratch_;
+  std::uint64_t caller_capture_ = 0;       ///< the last one that needed scratch
+  std::weak_ptr<Storage> caller_scratch_;  ///< what its graph holds
   std::optional<Recording> recording_;
   std::thread::id capturing_thread_;
 };

@@ -7,64 +7,32 @@
 
 #include "backends/cuda/graph.hpp"
 #include "backends/cuda/kernels/walk_kernels.hpp"
+#include "backends/cuda/retired.hpp"
 
 namespace girih::inline v0::cuda {
 namespace {
 
-constexpr int kDevice = 0;
 /// Submissions that may be under way before `submit` waits for the oldest.
 constexpr std::uint64_t kEvents = 256;
+
+/// A foreign event that CUDA refuses is the caller's mistake, not a failure of the device.
+Status check_event(cudaError_t status, const char* what) noexcept {
+  if (status != cudaErrorInvalidValue && status != cudaErrorInvalidResourceHandle) {
+    return status == cudaSuccess ? Status{} : Status(failure(status, what));
+  }
+  (void)cudaGetLastError();
+  return error(Code::InvalidOption, "{}: CUDA refuses the event, {}", what,
+               cudaGetErrorName(status));
+}
 
 class CudaDevice final : public Device {
  public:
   explicit CudaDevice(DeviceInfo info) noexcept : info_(std::move(info)) {}
   CudaDevice(const CudaDevice&) = delete;
   CudaDevice& operator=(const CudaDevice&) = delete;
-  ~CudaDevice() override {
-    if (context_ == nullptr) return;
-    {
-      const Inside inside(*this);
-      if (stream_ != nullptr) (void)cudaStreamSynchronize(stream_);
-      for (const cudaEvent_t event : events_) {
-        if (event != nullptr) (void)cudaEventDestroy(event);
-      }
-      if (pool_ != nullptr) (void)cudaMemPoolDestroy(pool_);
-      if (stream_ != nullptr) (void)cudaStreamDestroy(stream_);
-      (void)cudaGetLastError();
-    }
-    (void)driver_.release_primary(kDevice);
-  }
-
-  Status start() noexcept try {
-    GIRIH_CUDA_TRY(cudaInitDevice(kDevice, 0, 0));
-    const Result<DriverFunctions> driver = find_driver_functions();
-    if (!driver) return driver.error();
-    driver_ = *driver;
-    if (const CUresult status = driver_.retain_primary(&context_, kDevice);
-        status != CUDA_SUCCESS) {
-      return error(Code::BackendUnavailable, "the device has no context: code {}",
-                   static_cast<int>(status));
-    }
-    functions_.emplace(driver_.load_function);
-    maps_.emplace(driver_.encode_map);
-    lowering_ = {info_.multiprocessors, &*maps_};
-    const Inside inside(*this);
-    GIRIH_CUDA_TRY(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
-    GIRIH_TRY(make_pool());
-    for (cudaEvent_t& event : events_) {
-      GIRIH_CUDA_TRY(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
-    }
-    return load_copies();
-  } catch (...) {
-    return error(Code::OutOfMemory, "no host memory for a device");
-  }
-
-  [[nodiscard]] Counters counters() const noexcept {
-    return {.maps_encoded = maps_->encoded(),
-            .functions_loaded = functions_->loaded(),
-            .allocations = allocations_,
-            .synchronisations = synchronisations_};
-  }
+  ~CudaDevice() override;
+  Status start(const CudaHandles& handles) noexcept;
+  [[nodiscard]] Counters counters() const noexcept;
 
   [[nodiscard]] const DeviceInfo& info() const noexcept override { return info_; }
   [[nodiscard]] std::span<const KernelInfo> kernels() const noexcept override {
@@ -72,27 +40,9 @@ class CudaDevice final : public Device {
   }
   [[nodiscard]] int threads() const noexcept override { return 1; }
 
-  Result<std::byte*> allocate(std::int64_t bytes) noexcept override {
-    if (bytes > info_.memory_bytes) {
-      return error(Code::OutOfMemory, "{} bytes asked, {} has {}", bytes, info_.name,
-                   info_.memory_bytes);
-    }
-    const Inside inside(*this);
-    ++allocations_;
-    void* data = nullptr;
-    GIRIH_CUDA_TRY(cudaMallocFromPoolAsync(&data, static_cast<std::size_t>(bytes), pool_, stream_));
-    return static_cast<std::byte*>(data);
-  }
-  void release(std::byte* data, std::int64_t) noexcept override {
-    const Inside inside(*this);
-    if (cudaFreeAsync(data, stream_) != cudaSuccess) (void)cudaGetLastError();
-  }
-  Status zero(std::byte* data, std::int64_t bytes) noexcept override {
-    if (bytes == 0) return {};
-    const Current current(driver_, context_);
-    GIRIH_CUDA_TRY(cudaMemsetAsync(data, 0, static_cast<std::size_t>(bytes), stream_));
-    return {};
-  }
+  Result<std::byte*> allocate(std::int64_t bytes) noexcept override;
+  void release(std::byte* data, std::int64_t) noexcept override { retired_.add_block(data); }
+  Status zero(std::byte* data, std::int64_t bytes) noexcept override;
   Status write(std::byte* destination, const void* source, std::int64_t bytes) noexcept override {
     return transfer(destination, source, bytes, cudaMemcpyHostToDevice);
   }
@@ -101,99 +51,295 @@ class CudaDevice final : public Device {
   }
 
   Status launch(const Call& call) noexcept override {
-    const Current current(driver_, context_);
-    StreamSink sink(stream_, *functions_);
+    const Current current(home_.driver(), home_.context());
+    StreamSink sink(home_.stream(), *functions_);
     return lower(call, lowering_, sink);
   }
+  Status prepare(const Call& call) noexcept override;
+  Result<std::unique_ptr<Executable>> instantiate(std::span<const Call> calls) noexcept override;
 
-  Result<std::unique_ptr<Executable>> instantiate(std::span<const Call> calls) noexcept override {
-    const Inside inside(*this);
-    std::unique_ptr<GraphExecutable> graph(new (std::nothrow)
-                                               GraphExecutable(driver_, context_, stream_));
-    if (graph == nullptr) return error(Code::OutOfMemory, "no memory for a graph");
-    GIRIH_TRY(graph->build(calls, lowering_, *functions_));
-    return std::unique_ptr<Executable>(std::move(graph));
-  }
+  Status submit(std::uint64_t value) noexcept override;
+  Result<bool> completed(std::uint64_t value) noexcept override;
+  Status wait(std::uint64_t value) noexcept override;
 
-  Status submit(std::uint64_t value) noexcept override {
-    const Inside inside(*this);
-    const cudaEvent_t event = events_[value % kEvents];
-    // An event that is recorded again forgets the submission it stood for.
-    if (value > kEvents) GIRIH_CUDA_TRY(cudaEventSynchronize(event));
-    GIRIH_CUDA_TRY(cudaEventRecord(event, stream_));
-    last_ = value;
-    return {};
+  Result<std::byte*> import(const NativeMemory& memory, std::int64_t bytes) noexcept override;
+  void end_import(std::byte*, std::int64_t, Done done, void* context) noexcept override;
+  Result<NativeMemory> native_memory(const std::byte* data) noexcept override {
+    return NativeMemory{.handle = const_cast<std::byte*>(data)};
   }
-  Result<bool> completed(std::uint64_t value) noexcept override {
-    if (value + kEvents <= last_) return true;
-    const Inside inside(*this);
-    const cudaError_t status = cudaEventQuery(events_[value % kEvents]);
-    if (status == cudaErrorNotReady) {
-      (void)cudaGetLastError();
-      return false;
-    }
-    if (status != cudaSuccess) return failure(status, "cudaEventQuery");
-    return true;
-  }
-  Status wait(std::uint64_t value) noexcept override {
-    if (value + kEvents <= last_) return {};
-    const Inside inside(*this);
-    ++synchronisations_;
-    GIRIH_CUDA_TRY(cudaEventSynchronize(events_[value % kEvents]));
-    return {};
-  }
+  Result<void*> native_object(NativeObject object) noexcept override;
+  Status record(const ForeignEvent& event) noexcept override;
+  Status wait_for(const ForeignEvent& event) noexcept override;
+  [[nodiscard]] std::uint64_t caller_capture() noexcept override;
+  Status hold_for_capture(std::shared_ptr<void> what) noexcept override;
+  void close() noexcept override;
 
  private:
-  /// The context, and tolerance of captures, for calls that are not about one stream alone.
-  struct Inside {
-    explicit Inside(const CudaDevice& device) noexcept : current(device.driver_, device.context_) {}
-    Current current;
-    CaptureTolerant tolerant;
+  /// What a captured graph holds.
+  struct Held {
+    CudaDevice& device;
+    std::shared_ptr<void> what;  ///< keeps the device alive, too
   };
 
-  Status make_pool() noexcept {
-    cudaMemPoolProps properties{};
-    properties.allocType = cudaMemAllocationTypePinned;
-    properties.location = {cudaMemLocationTypeDevice, kDevice};
-    GIRIH_CUDA_TRY(cudaMemPoolCreate(&pool_, &properties));
-    // By default a pool gives everything back at each synchronisation.
-    std::uint64_t threshold = std::numeric_limits<std::uint64_t>::max();
-    GIRIH_CUDA_TRY(cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &threshold));
-    return {};
-  }
-  /// What uploads, downloads and packing need of any call; one small module.
-  Status load_copies() noexcept {
-    for (const void* function : {copy_kernel(), cast_kernel(), fill_kernel(), nibble_kernel()}) {
-      GIRIH_TRY(functions_->require(function, 0));
-    }
-    return {};
-  }
-
-  /// A copy from pinned memory would return before it is done.
+  Status make_pool() noexcept;
+  Status load_copies() noexcept;
+  Status refuse_while_captured(const char* what) const noexcept;
   Status transfer(void* destination, const void* source, std::int64_t bytes,
-                  cudaMemcpyKind kind) noexcept {
-    const Inside inside(*this);
-    ++synchronisations_;
-    if (bytes > 0) {
-      GIRIH_CUDA_TRY(
-          cudaMemcpyAsync(destination, source, static_cast<std::size_t>(bytes), kind, stream_));
-    }
-    GIRIH_CUDA_TRY(cudaStreamSynchronize(stream_));
-    return {};
-  }
+                  cudaMemcpyKind kind) noexcept;
+  static void release_held(void* held) noexcept;
 
   const DeviceInfo info_;
-  DriverFunctions driver_;
-  CUcontext context_ = nullptr;
+  Home home_;
   std::optional<Functions> functions_;
   std::optional<TensorMaps> maps_;
   Lowering lowering_;
-  cudaStream_t stream_ = nullptr;
+  Retired retired_;
   cudaMemPool_t pool_ = nullptr;
+  cudaStream_t side_stream_ = nullptr;  ///< for memory, while the stream is captured
   std::array<cudaEvent_t, kEvents> events_{};
   std::uint64_t last_ = 0;
+  bool may_be_captured_ = false;  ///< somebody else has the stream
+  std::atomic<bool> closed_ = false;
   std::uint64_t allocations_ = 0, synchronisations_ = 0;
 };
+
+CudaDevice::~CudaDevice() {
+  if (home_.context() == nullptr) return;
+  const Inside inside(home_);
+  if (!home_.is_captured()) (void)cudaStreamSynchronize(home_.stream());
+  retired_.finish(home_);
+  for (const cudaEvent_t event : events_) {
+    if (event != nullptr) (void)cudaEventDestroy(event);
+  }
+  if (side_stream_ != nullptr) (void)cudaStreamDestroy(side_stream_);
+  if (pool_ != nullptr) (void)cudaMemPoolDestroy(pool_);
+  (void)cudaGetLastError();
+}
+
+Status CudaDevice::start(const CudaHandles& handles) noexcept try {
+  GIRIH_TRY(home_.open(handles));
+  may_be_captured_ = handles.stream.has_value();
+  functions_.emplace(home_.driver().load_function);
+  maps_.emplace(home_.driver().encode_map);
+  lowering_ = {info_.multiprocessors, &*maps_};
+  const Inside inside(home_);
+  GIRIH_TRY(make_pool());
+  GIRIH_CUDA_TRY(cudaStreamCreateWithFlags(&side_stream_, cudaStreamNonBlocking));
+  for (cudaEvent_t& event : events_) {
+    GIRIH_CUDA_TRY(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+  }
+  return load_copies();
+} catch (...) {
+  return error(Code::OutOfMemory, "no host memory for a device");
+}
+
+Status CudaDevice::make_pool() noexcept {
+  cudaMemPoolProps properties{};
+  properties.allocType = cudaMemAllocationTypePinned;
+  properties.location = {cudaMemLocationTypeDevice, home_.device()};
+  GIRIH_CUDA_TRY(cudaMemPoolCreate(&pool_, &properties));
+  // By default a pool gives everything back at each synchronisation.
+  std::uint64_t threshold = std::numeric_limits<std::uint64_t>::max();
+  GIRIH_CUDA_TRY(cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &threshold));
+  return {};
+}
+
+/// What uploads, downloads and packing need of any call; one small module.
+Status CudaDevice::load_copies() noexcept {
+  for (const void* function : {copy_kernel(), cast_kernel(), fill_kernel(), nibble_kernel()}) {
+    GIRIH_TRY(functions_->require(function, 0));
+  }
+  return {};
+}
+
+Counters CudaDevice::counters() const noexcept {
+  return {.maps_encoded = maps_->encoded(),
+          .functions_loaded = functions_->loaded(),
+          .allocations = allocations_,
+          .synchronisations = synchronisations_};
+}
+
+Status CudaDevice::refuse_while_captured(const char* what) const noexcept {
+  if (!may_be_captured_ || !home_.is_captured()) return {};
+  return error(Code::CaptureMisuse, "{} while the stream is captured: a graph cannot hold it",
+               what);
+}
+
+Result<std::byte*> CudaDevice::allocate(std::int64_t bytes) noexcept {
+  if (bytes > info_.memory_bytes) {
+    return error(Code::OutOfMemory, "{} bytes asked, {} has {}", bytes, info_.name,
+                 info_.memory_bytes);
+  }
+  retired_.collect(home_);
+  const Inside inside(home_);
+  ++allocations_;
+  // On a stream that is captured the memory would be the graph's alone.
+  const bool is_captured = may_be_captured_ && home_.is_captured();
+  const cudaStream_t stream = is_captured ? side_stream_ : home_.stream();
+  void* data = nullptr;
+  GIRIH_CUDA_TRY(cudaMallocFromPoolAsync(&data, static_cast<std::size_t>(bytes), pool_, stream));
+  if (is_captured) GIRIH_CUDA_TRY(cudaStreamSynchronize(stream));
+  return static_cast<std::byte*>(data);
+}
+
+Status CudaDevice::zero(std::byte* data, std::int64_t bytes) noexcept {
+  GIRIH_TRY(refuse_while_captured("a new tensor"));
+  if (bytes == 0) return {};
+  const Current current(home_.driver(), home_.context());
+  GIRIH_CUDA_TRY(cudaMemsetAsync(data, 0, static_cast<std::size_t>(bytes), home_.stream()));
+  return {};
+}
+
+Status CudaDevice::transfer(void* destination, const void* source, std::int64_t bytes,
+                            cudaMemcpyKind kind) noexcept {
+  GIRIH_TRY(refuse_while_captured(kind == cudaMemcpyHostToDevice ? "upload" : "download"));
+  const Inside inside(home_);
+  ++synchronisations_;
+  if (bytes > 0) {
+    GIRIH_CUDA_TRY(cudaMemcpyAsync(destination, source, static_cast<std::size_t>(bytes), kind,
+                                   home_.stream()));
+  }
+  // A copy from pinned memory would return before it is done.
+  GIRIH_CUDA_TRY(cudaStreamSynchronize(home_.stream()));
+  return {};
+}
+
+Status CudaDevice::prepare(const Call& call) noexcept {
+  const Inside inside(home_);
+  LoadSink sink(*functions_);
+  return lower(call, {.multiprocessors = lowering_.multiprocessors, .maps = nullptr}, sink);
+}
+
+Result<std::unique_ptr<Executable>> CudaDevice::instantiate(std::span<const Call> calls) noexcept {
+  std::unique_ptr<GraphExecutable> graph(new (std::nothrow) GraphExecutable(home_));
+  if (graph == nullptr) return error(Code::OutOfMemory, "no memory for a graph");
+  GIRIH_TRY(graph->build(calls, lowering_, *functions_));
+  return std::unique_ptr<Executable>(std::move(graph));
+}
+
+Status CudaDevice::submit(std::uint64_t value) noexcept {
+  GIRIH_TRY(refuse_while_captured("submit"));
+  retired_.collect(home_);
+  const Inside inside(home_);
+  const cudaEvent_t event = events_[value % kEvents];
+  // An event that is recorded again forgets the submission it stood for.
+  if (value > kEvents) GIRIH_CUDA_TRY(cudaEventSynchronize(event));
+  GIRIH_CUDA_TRY(cudaEventRecord(event, home_.stream()));
+  last_ = value;
+  return {};
+}
+
+Result<bool> CudaDevice::completed(std::uint64_t value) noexcept {
+  if (value + kEvents <= last_) return true;
+  const Inside inside(home_);
+  const cudaError_t status = cudaEventQuery(events_[value % kEvents]);
+  if (status == cudaErrorNotReady) {
+    (void)cudaGetLastError();
+    return false;
+  }
+  if (status != cudaSuccess) return failure(status, "cudaEventQuery");
+  retired_.collect(home_);
+  return true;
+}
+
+Status CudaDevice::wait(std::uint64_t value) noexcept {
+  if (value + kEvents <= last_) return {};
+  const Inside inside(home_);
+  ++synchronisations_;
+  GIRIH_CUDA_TRY(cudaEventSynchronize(events_[value % kEvents]));
+  retired_.collect(home_);
+  return {};
+}
+
+Result<std::byte*> CudaDevice::import(const NativeMemory& memory, std::int64_t bytes) noexcept {
+  retired_.collect(home_);
+  const Inside inside(home_);
+  std::byte* const first = static_cast<std::byte*>(memory.handle) + memory.byte_offset;
+  for (const std::byte* at : {first, first + bytes - 1}) {
+    cudaPointerAttributes found{};
+    if (cudaPointerGetAttributes(&found, at) != cudaSuccess ||
+        found.type == cudaMemoryTypeUnregistered || found.devicePointer == nullptr) {
+      (void)cudaGetLastError();
+      return error(Code::Unwrappable, "wrap: {} is not memory that the device can use",
+                   fmt::ptr(at));
+    }
+    if (found.type == cudaMemoryTypeDevice && found.device != home_.device()) {
+      return error(Code::Unwrappable, "wrap: {} lies on device {}, the runtime is on {}",
+                   fmt::ptr(at), found.device, home_.device());
+    }
+    if (found.devicePointer != at) {
+      return error(Code::Unwrappable, "wrap: {} has another address on the device: pass {}",
+                   fmt::ptr(at), fmt::ptr(found.devicePointer));
+    }
+  }
+  return first;
+}
+
+void CudaDevice::end_import(std::byte*, std::int64_t, Done done, void* context) noexcept {
+  const Inside inside(home_);
+  const bool waits = closed_ && !home_.is_captured();  // nobody would call it later
+  if (waits) (void)cudaStreamSynchronize(home_.stream());
+  const bool is_idle = !home_.is_captured() && cudaStreamQuery(home_.stream()) == cudaSuccess;
+  (void)cudaGetLastError();
+  if (waits || is_idle) return done(context);
+  retired_.add_import(done, context);
+}
+
+Result<void*> CudaDevice::native_object(NativeObject object) noexcept {
+  switch (object) {
+    case NativeObject::CudaContext:
+      return home_.context();
+    case NativeObject::CudaStream:
+      may_be_captured_ = true;
+      return home_.stream();
+    default:
+      return Device::native_object(object);
+  }
+}
+
+Status CudaDevice::record(const ForeignEvent& event) noexcept {
+  const Current current(home_.driver(), home_.context());
+  return check_event(cudaEventRecord(static_cast<cudaEvent_t>(event.handle), home_.stream()),
+                     "record");
+}
+
+Status CudaDevice::wait_for(const ForeignEvent& event) noexcept {
+  const Current current(home_.driver(), home_.context());
+  return check_event(cudaStreamWaitEvent(home_.stream(), static_cast<cudaEvent_t>(event.handle), 0),
+                     "wait_for");
+}
+
+std::uint64_t CudaDevice::caller_capture() noexcept {
+  if (!may_be_captured_) return 0;
+  cudaStreamCaptureStatus status{};
+  unsigned long long id = 0;
+  if (cudaStreamGetCaptureInfo(home_.stream(), &status, &id) != cudaSuccess) {
+    (void)cudaGetLastError();
+    return 0;
+  }
+  return status == cudaStreamCaptureStatusActive ? id : 0;
+}
+
+Status CudaDevice::hold_for_capture(std::shared_ptr<void> what) noexcept {
+  Held* const held = new (std::nothrow) Held{*this, std::move(what)};
+  if (held == nullptr) return error(Code::OutOfMemory, "no host memory to capture a call");
+  const Inside inside(home_);
+  return cuda::hold_for_capture(home_.stream(), held, release_held);
+}
+
+/// On a thread of CUDA's. After `close` nobody would collect, and what a graph held may be all that
+/// keeps the device, which cannot be closed here: it goes with the process.
+void CudaDevice::release_held(void* pointer) noexcept {
+  auto* const held = static_cast<Held*>(pointer);
+  if (held->device.closed_) return;
+  held->device.retired_.add_held(std::move(held->what));
+  delete held;
+}
+
+void CudaDevice::close() noexcept {
+  closed_ = true;
+  retired_.collect(home_);
+}
 
 }  // namespace
 
@@ -202,13 +348,14 @@ Counters counters(const Device& device) noexcept {
 }
 
 Result<std::unique_ptr<Device>> open(const std::optional<CudaHandles>& handles) noexcept try {
-  if (handles) return error(Code::BackendLacks, "backend cuda: takes no handles yet");
-  Probe found = probe();
+  const CudaHandles wanted = handles.value_or(CudaHandles{});
+  Probe found = probe(wanted.device);
   if (found.presence != Presence::Usable) {
     return error(Code::BackendUnavailable, "backend cuda: {}", found.reason);
   }
   auto device = std::make_unique<CudaDevice>(std::move(found.info));
-  if (const Status started = device->start(); !started) {
+  if (const Status started = device->start(wanted); !started) {
+    if (started.error().kind() == ErrorKind::Invalid) return started.error();
     return error(Code::BackendUnavailable, "backend cuda: {}", started.error().message);
   }
   return std::unique_ptr<Device>(std::move(device));

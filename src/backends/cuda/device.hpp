@@ -30,8 +30,9 @@ std::span<const KernelInfo> kernel_table() noexcept;
 /// True if this build holds the code of the rows.
 bool is_built() noexcept;
 
-/// The first device, with a stream and a memory pool of its own. BackendUnavailable with the reason
-/// if there is none that can be used; BackendLacks if handles are given.
+/// The caller's device, context and stream, or the first device with a stream of its own; a memory
+/// pool in any case. BackendUnavailable with the reason if the device cannot be used; InvalidOption
+/// if the handles do not belong together.
 Result<std::unique_ptr<Device>> open(const std::optional<CudaHandles>& handles) noexcept;
 /// Of a device that `open` made.
 Counters counters(const Device& device) noexcept;

@@ -27,6 +27,9 @@ Result<DriverFunctions> find_driver_functions() noexcept {
   GIRIH_TRY(find("cuCtxGetCurrent", 4000, f.current_context));
   GIRIH_TRY(find("cuCtxPushCurrent", 4000, f.push_context));
   GIRIH_TRY(find("cuCtxPopCurrent", 4000, f.pop_context));
+  GIRIH_TRY(find("cuCtxGetDevice", 2000, f.context_device));
+  GIRIH_TRY(find("cuStreamGetCtx", 9020, f.stream_context));
+  GIRIH_TRY(find("cuKernelGetFunction", 12000, f.kernel_function));
   return f;
 }
 

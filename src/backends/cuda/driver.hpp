@@ -16,6 +16,9 @@ struct DriverFunctions {
   PFN_cuCtxGetCurrent_v4000 current_context = nullptr;
   PFN_cuCtxPushCurrent_v4000 push_context = nullptr;
   PFN_cuCtxPopCurrent_v4000 pop_context = nullptr;
+  PFN_cuCtxGetDevice_v2000 context_device = nullptr;  ///< of the current one
+  PFN_cuStreamGetCtx_v9020 stream_context = nullptr;
+  PFN_cuKernelGetFunction_v12000 kernel_function = nullptr;
 };
 /// BackendUnavailable with the name of the first one that the driver lacks.
 Result<DriverFunctions> find_driver_functions() noexcept;

@@ -4,14 +4,14 @@ namespace girih::inline v0::cuda {
 
 GraphExecutable::~GraphExecutable() {
   if (executable_ == nullptr) return;
-  const Current current(driver_, context_);
-  const CaptureTolerant tolerant;
-  // The driver keeps what a launch under way needs.
+  const Inside inside(home_);
+  // A launch under way goes on: the driver frees a graph when it has ended.
   if (cudaGraphExecDestroy(executable_) != cudaSuccess) (void)cudaGetLastError();
 }
 
 Status GraphExecutable::build(std::span<const Call> calls, const Lowering& lowering,
                               Functions& functions) noexcept {
+  const Inside inside(home_);
   cudaGraph_t graph = nullptr;
   GIRIH_CUDA_TRY(cudaGraphCreate(&graph, 0));
   const Status status = fill(graph, calls, lowering, functions);
@@ -25,14 +25,36 @@ Status GraphExecutable::fill(cudaGraph_t graph, std::span<const Call> calls,
   for (const Call& call : calls) GIRIH_TRY(lower(call, lowering, sink));
   if (sink.is_empty()) return {};
   GIRIH_CUDA_TRY(cudaGraphInstantiate(&executable_, graph, 0));
-  GIRIH_CUDA_TRY(cudaGraphUpload(executable_, stream_));
+  if (!home_.is_captured()) GIRIH_CUDA_TRY(cudaGraphUpload(executable_, home_.stream()));
   return {};
 }
 
 Status GraphExecutable::replay() noexcept {
   if (executable_ == nullptr) return {};
-  const Current current(driver_, context_);
-  GIRIH_CUDA_TRY(cudaGraphLaunch(executable_, stream_));
+  const Current current(home_.driver(), home_.context());
+  if (home_.is_captured()) {
+    return error(Code::CaptureMisuse, "replay while the stream is captured: record the calls anew");
+  }
+  GIRIH_CUDA_TRY(cudaGraphLaunch(executable_, home_.stream()));
+  return {};
+}
+
+Status hold_for_capture(cudaStream_t stream, void* held, Release release) noexcept {
+  cudaStreamCaptureStatus status{};
+  cudaGraph_t graph = nullptr;
+  cudaUserObject_t object = nullptr;
+  cudaError_t result = cudaStreamGetCaptureInfo(stream, &status, nullptr, &graph);
+  if (result == cudaSuccess && status != cudaStreamCaptureStatusActive) {
+    result = cudaErrorStreamCaptureInvalidated;
+  }
+  if (result == cudaSuccess) {
+    result = cudaUserObjectCreate(&object, held, release, 1, cudaUserObjectNoDestructorSync);
+  }
+  if (result != cudaSuccess) {
+    release(held);
+    return failure(result, "keeping memory for a captured graph");
+  }
+  GIRIH_CUDA_TRY(cudaGraphRetainUserObject(graph, object, 1, cudaGraphUserObjectMove));
   return {};
 }
 
