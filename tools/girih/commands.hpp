@@ -28,5 +28,6 @@ void add_plan(CLI::App& app, Action& action);
 void add_gemm(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
 void add_verify(CLI::App& app, Action& action);
+void add_replay_line(CLI::App& app, Action& action);
 
 }  // namespace girih::cli
