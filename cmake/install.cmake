@@ -11,6 +11,27 @@ write_basic_package_version_file(girih-config-version.cmake COMPATIBILITY SameMi
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/girih-config.cmake
               ${CMAKE_CURRENT_BINARY_DIR}/girih-config-version.cmake
         DESTINATION ${package_folder})
+
+# For builds without CMake. A static library names all that it needs in Libs, so that --static is
+# not needed to link it; tl::expected is a header and has no .pc file.
+file(RELATIVE_PATH PC_PREFIX "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${CMAKE_INSTALL_PREFIX}")
+string(REGEX REPLACE "/$" "" PC_PREFIX "${PC_PREFIX}")
+set(needed -pthread)
+if(GIRIH_HAS_CUDA)
+  list(APPEND needed -L${CUDAToolkit_LIBRARY_DIR} -lcudart_static -ldl -lrt)
+endif()
+list(JOIN needed " " needed)
+if(BUILD_SHARED_LIBS)
+  set(PC_CFLAGS -DGIRIH_SHARED)
+  set(PC_LIBS "")
+  set(PC_LIBS_PRIVATE ${needed})
+else()
+  set(PC_CFLAGS "")
+  set(PC_LIBS ${needed})
+  set(PC_LIBS_PRIVATE "")
+endif()
+configure_file(cmake/girih.pc.in girih.pc @ONLY)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/girih.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(FILES LICENSE-MIT LICENSE-APACHE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 if(TARGET girih_cli)
   install(TARGETS girih_cli)

@@ -31,6 +31,12 @@ Result<Environment> read_environment() noexcept try {
     }
     environment.threads = threads;
   }
+  if (const std::string_view text = value_of("GIRIH_TRACE"); !text.empty()) {
+    if (text != "line")
+      return error(Code::InvalidOption, "GIRIH_TRACE is '{}', must be line", text);
+    environment.traces_lines = true;
+  }
+  environment.trace_file = value_of("GIRIH_TRACE_FILE");
   return environment;
 } catch (...) {
   return error(Code::OutOfMemory, "no memory to read the environment");

@@ -77,7 +77,7 @@ class ThreadPool::Team {
     try {
       const SignalsBlocked blocked;
       workers_.reserve(static_cast<std::size_t>(count));
-      for (int i = 0; i < count; ++i) workers_.emplace_back([this] { serve(); });
+      for (int i = 0; i < count; ++i) workers_.emplace_back(serve_team, static_cast<void*>(this));
     } catch (...) {
       // The caller of a loop does what missing workers would have done.
     }
@@ -134,6 +134,10 @@ class ThreadPool::Team {
     }
     return false;
   }
+
+  /// A function of plain types: std::thread's own class for it, which every library of a process
+  /// shares, then has nothing of girih in it.
+  static void serve_team(void* team) noexcept { static_cast<Team*>(team)->serve(); }
 
   void serve() noexcept {
     std::uint32_t seen = 0;

@@ -1,3 +1,5 @@
+#include <chrono>
+
 #include <girih/prepare.hpp>
 
 #include "core/error.hpp"
@@ -30,18 +32,48 @@ ElementwiseCall make_call(const ElementwiseProblem& problem, const ElementwiseOp
   return {problem, operands, selection};
 }
 
+/// `chosen` is set once a kernel was.
+template <class Desc>
+Status encode_call(RuntimeState& state, const Desc& desc, const KernelInfo*& chosen) noexcept {
+  const auto problem = check(desc, state.check_context());
+  if (!problem) return problem.error();
+  const auto selection = select(*problem, state.selection_context(op_of(*problem)));
+  if (!selection) return selection.error();
+  chosen = selection->kernel;
+  if (problem->is_empty()) return {};
+  auto call = make_call(*problem, bind(desc), *selection);
+  return state.dispatch(call, tensors_of(desc));
+}
+
+template <class Desc>
+Status encode_traced(RuntimeState& state, const Desc& desc) noexcept {
+  const KernelInfo* chosen = nullptr;
+  CallLine line = describe_call(desc, state.check_context());
+  const auto begin = std::chrono::steady_clock::now();
+  Status status = encode_call(state, desc, chosen);
+  const std::chrono::duration<double, std::micro> time = std::chrono::steady_clock::now() - begin;
+  line.backend = state.device().info().backend;
+  line.threads = state.device().threads();
+  line.captured = state.is_capturing();
+  line.status = status ? Code::Ok : status.error().code;
+  line.microseconds = time.count();
+  try {
+    if (chosen != nullptr) line.kernel = chosen->name;
+    state.trace()->write(line);
+  } catch (...) {  // no memory for the name: the line is lost
+  }
+  return status;
+}
+
 template <class Desc>
 Status encode(Runtime& runtime, const Desc& desc) noexcept {
   const Result<Entry> entry = Entry::enter(RuntimeAccess::shared(runtime).get());
   if (!entry) return entry.error();
   RuntimeState& state = *RuntimeAccess::shared(runtime);
-  const auto problem = check(desc, state.check_context());
-  if (!problem) return problem.error();
-  const auto selection = select(*problem, state.selection_context(op_of(*problem)));
-  if (!selection) return selection.error();
-  if (problem->is_empty()) return {};
-  auto call = make_call(*problem, bind(desc), *selection);
-  return state.dispatch(call, tensors_of(desc));
+  if (state.trace() != nullptr) [[unlikely]]
+    return encode_traced(state, desc);
+  const KernelInfo* chosen = nullptr;
+  return encode_call(state, desc, chosen);
 }
 
 template <class Desc>

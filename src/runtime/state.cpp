@@ -38,17 +38,22 @@ Result<std::shared_ptr<RuntimeState>> RuntimeState::open(const RuntimeOptions& o
       options.force_kernel.empty() ? environment->force_kernel : options.force_kernel;
   const Result<const KernelInfo*> forced = find_forced((*device)->kernels(), forced_name);
   if (!forced) return forced.error();
-  return std::make_shared<RuntimeState>(*std::move(device), next_runtime_id++, options, *forced);
+  Result<std::unique_ptr<LineTrace>> trace = LineTrace::open(*environment);
+  if (!trace) return trace.error();
+  return std::make_shared<RuntimeState>(*std::move(device), next_runtime_id++, options, *forced,
+                                        *std::move(trace));
 } catch (...) {
   return error(Code::OutOfMemory, "no host memory to open a runtime");
 }
 
 RuntimeState::RuntimeState(std::shared_ptr<Device> device, std::uint64_t id,
-                           const RuntimeOptions& options, const KernelInfo* forced)
+                           const RuntimeOptions& options, const KernelInfo* forced,
+                           std::unique_ptr<LineTrace> trace)
     : device_(std::move(device)),
       id_(id),
       reproducibility_(options.reproducibility),
       forced_(forced),
+      trace_(std::move(trace)),
       memory_(
           std::make_shared<MemoryPool>(device_, id, options.cold_cache_bytes, options.allocator)) {}
 

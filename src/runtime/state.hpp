@@ -13,6 +13,7 @@
 
 #include "backends/device.hpp"
 #include "core/storage.hpp"
+#include "runtime/line_trace.hpp"
 #include "runtime/memory_pool.hpp"
 
 namespace girih::inline v0::detail {
@@ -32,7 +33,7 @@ class RuntimeState {
  public:
   static Result<std::shared_ptr<RuntimeState>> open(const RuntimeOptions& options) noexcept;
   RuntimeState(std::shared_ptr<Device> device, std::uint64_t id, const RuntimeOptions& options,
-               const KernelInfo* forced);
+               const KernelInfo* forced, std::unique_ptr<LineTrace> trace);
   ~RuntimeState();
   RuntimeState(const RuntimeState&) = delete;
   RuntimeState& operator=(const RuntimeState&) = delete;
@@ -71,6 +72,8 @@ class RuntimeState {
   /// Stops recording and hands over what was recorded.
   Recording end_capture() noexcept;
 
+  /// Null unless calls are to be traced.
+  [[nodiscard]] LineTrace* trace() const noexcept { return trace_.get(); }
   [[nodiscard]] bool is_capturing() const noexcept { return recording_.has_value(); }
   [[nodiscard]] std::uint64_t dispatch_count() const noexcept {
     return dispatches_.load(std::memory_order_relaxed);
@@ -95,6 +98,7 @@ class RuntimeState {
   const std::uint64_t id_;
   const Reproducibility reproducibility_;
   const KernelInfo* const forced_;
+  const std::unique_ptr<LineTrace> trace_;
   const std::shared_ptr<MemoryPool> memory_;
 
   std::atomic<bool> busy_ = false;

@@ -201,6 +201,29 @@ TEST_F(HostThreads, AChildAfterForkMultiplies) {
 }
 #endif
 
+#if !GIRIH_TEST_TSAN
+TEST_F(HostThreads, AChildAfterForkMultipliesOnTheCallersExecutor) {
+  executor_->loop = [](std::int64_t count, Executor::Body body, void* context) {
+    std::vector<std::thread> threads;
+    for (std::int64_t i = 0; i < count; ++i) threads.emplace_back([=] { body(context, i); });
+    for (std::thread& thread : threads) thread.join();
+  };
+  const std::vector<std::byte> want = large_product(runtime_);
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    alarm(60);
+    const int loops = executor_->loops;
+    const bool right = large_product(runtime_) == want && executor_->loops > loops;
+    _exit(right ? 0 : 1);
+  }
+  EXPECT_EQ(large_product(runtime_), want);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
+#endif
+
 #if !GIRIH_TEST_ASAN && !GIRIH_TEST_TSAN
 /// Address space that takes memory only where it is touched.
 class HugeMemory : public HostThreads {

@@ -30,5 +30,6 @@ void add_bench(CLI::App& app, Action& action);
 /// `bench launches`, a sub-command of `bench`.
 void add_bench_launches(CLI::App& bench, Action& action);
 void add_verify(CLI::App& app, Action& action);
+void add_replay_line(CLI::App& app, Action& action);
 
 }  // namespace girih::cli

@@ -62,6 +62,7 @@ int run(int argc, const char* const* argv) {
   add_gemm(app, action);
   add_bench(app, action);
   add_verify(app, action);
+  add_replay_line(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& parse) {

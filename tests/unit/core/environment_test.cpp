@@ -4,25 +4,12 @@
 #include <gtest/gtest.h>
 
 #include "support/expect.hpp"
+#include "support/scoped_variable.hpp"
 
 namespace girih {
 namespace {
 
-/// Sets a variable for the length of a scope.
-class ScopedVariable {
- public:
-  ScopedVariable(const char* name, const char* value) : name_(name) {
-    if (const char* old = std::getenv(name)) old_ = old;
-    setenv(name, value, 1);
-  }
-  ~ScopedVariable() { old_ ? setenv(name_, old_->c_str(), 1) : unsetenv(name_); }
-  ScopedVariable(const ScopedVariable&) = delete;
-  ScopedVariable& operator=(const ScopedVariable&) = delete;
-
- private:
-  const char* name_;
-  std::optional<std::string> old_;
-};
+using testing::ScopedVariable;
 
 TEST(EnvironmentTest, ThreadsIsParsedStrictly) {
   for (const char* bad :
@@ -43,6 +30,19 @@ TEST(EnvironmentTest, IsReadAnewAtEachCall) {
   EXPECT_EQ(testing::must(read_environment()).force_kernel, "one");
   const ScopedVariable second("GIRIH_FORCE_KERNEL", "two");
   EXPECT_EQ(testing::must(read_environment()).force_kernel, "two");
+}
+
+TEST(EnvironmentTest, TheOnlyTraceIsOfLines) {
+  EXPECT_FALSE(testing::must(read_environment()).traces_lines);
+  const ScopedVariable file("GIRIH_TRACE_FILE", "calls.txt");
+  EXPECT_FALSE(testing::must(read_environment()).traces_lines);
+  for (const char* bad : {"1", "lines", "Line", " line"}) {
+    const ScopedVariable variable("GIRIH_TRACE", bad);
+    EXPECT_TRUE(testing::refused(read_environment(), Code::InvalidOption, "GIRIH_TRACE")) << bad;
+  }
+  const ScopedVariable variable("GIRIH_TRACE", "line");
+  EXPECT_TRUE(testing::must(read_environment()).traces_lines);
+  EXPECT_EQ(testing::must(read_environment()).trace_file, "calls.txt");
 }
 
 }  // namespace

@@ -1,0 +1,100 @@
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "ops/call_line.hpp"
+#include "support/backends.hpp"
+#include "support/gemm.hpp"
+#include "support/scoped_variable.hpp"
+
+// GIRIH_TRACE=line as the calls of a runtime write it.
+
+namespace girih::testing {
+namespace {
+
+class LineTracing : public ::testing::TestWithParam<Backend> {
+ protected:
+  ~LineTracing() override { std::filesystem::remove(path_); }
+
+  std::vector<CallLine> lines() const {
+    std::ifstream file(path_);
+    std::vector<CallLine> result;
+    for (std::string line; std::getline(file, line);) result.push_back(must(parse_call_line(line)));
+    return result;
+  }
+
+  const std::filesystem::path path_ =
+      std::filesystem::temp_directory_path() /
+      ("girih_lines_" + std::to_string(getpid()) + "_" + std::string(name(GetParam())));
+  const ScopedVariable trace_{"GIRIH_TRACE", "line"};
+  const ScopedVariable file_{"GIRIH_TRACE_FILE", path_.string()};
+};
+
+TEST_P(LineTracing, WritesOneLineACall) {
+  Runtime runtime = open(GetParam());
+  const Tensor a = must(runtime.tensor({8, 20}, DType::F32));
+  const Tensor b = must(must(runtime.tensor({8, 21}, DType::F32)).slice(1, 1, 21)).transposed();
+  const Tensor c = must(runtime.tensor({8, 8}, DType::F32));
+  const Tensor one = must(runtime.tensor({1}, DType::F32));
+  const GemmDesc desc{.a = a,
+                      .b = b,
+                      .c = c,
+                      .alpha = one,
+                      .beta = 0.25F,
+                      .epilogue = {.activation = Activation::Silu, .residual = c}};
+  must(gemm(runtime, desc));
+  must(fill(runtime, {.destination = c, .value = -1.5}));
+  EXPECT_FALSE(copy(runtime, {.source = a, .destination = c}));
+  EXPECT_FALSE(cast(runtime, {.source = Tensor(), .destination = c}));
+  Graph graph = must(capture(runtime, [&] { return gemm(runtime, desc); }));
+  must(graph.replay());
+  static_cast<void>(plan(runtime, desc));
+
+  const std::vector<CallLine> got = lines();
+  ASSERT_EQ(got.size(), 5U);
+  EXPECT_EQ(got[0].op, Op::Gemm);
+  EXPECT_EQ(got[0].backend, GetParam());
+  EXPECT_EQ(got[0].b->shape, (Shape{20, 8}));
+  EXPECT_EQ(got[0].b->strides, (Strides{1, 21}));
+  EXPECT_EQ(got[0].b->alignment, 4);
+  EXPECT_TRUE(got[0].alpha.on_device);
+  EXPECT_EQ(got[0].beta.value, 0.25F);
+  EXPECT_EQ(got[0].activation, Activation::Silu);
+  EXPECT_TRUE(got[0].residual_is_c);
+  EXPECT_EQ(got[0].kernel, must(plan(runtime, desc)).kernel);
+  EXPECT_EQ(got[0].status, Code::Ok);
+  EXPECT_GT(got[0].microseconds, 0);
+  EXPECT_FALSE(got[0].captured);
+  EXPECT_EQ(got[1].op, Op::Fill);
+  EXPECT_EQ(got[1].value, -1.5);
+  EXPECT_EQ(got[2].status, Code::InvalidShape);
+  EXPECT_EQ(got[2].kernel, "");
+  EXPECT_FALSE(got[3].source.has_value());
+  EXPECT_TRUE(got[4].captured);
+}
+
+TEST_P(LineTracing, WithoutItNothingIsWritten) {
+  const ScopedVariable off("GIRIH_TRACE", "");
+  Runtime runtime = open(GetParam());
+  must(fill(runtime, {.destination = must(runtime.tensor({4}, DType::F32)), .value = 1}));
+  EXPECT_FALSE(std::filesystem::exists(path_));
+}
+
+TEST_P(LineTracing, AFileThatCannotBeOpenedIsAnErrorOfOpen) {
+  const ScopedVariable nowhere("GIRIH_TRACE_FILE", "/nowhere/at/all");
+  EXPECT_TRUE(refused(Runtime::open({.backend = GetParam()}), Code::InvalidOption, "/nowhere"));
+}
+
+TEST_P(LineTracing, AFullDeviceFailsNoCall) {
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full";
+  const ScopedVariable full("GIRIH_TRACE_FILE", "/dev/full");
+  Runtime runtime = open(GetParam());
+  const Tensor x = must(runtime.tensor({4}, DType::F32));
+  EXPECT_TRUE(succeeded(fill(runtime, {.destination = x, .value = 1})));
+}
+
+GIRIH_FOR_ALL_BACKENDS(LineTracing);
+
+}  // namespace
+}  // namespace girih::testing

@@ -1,0 +1,138 @@
+#include "girih/replay.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <vector>
+
+#include "core/error.hpp"
+#include "girih/replay_operands.hpp"
+#include "reference/elementwise.hpp"
+#include "reference/gemm.hpp"
+
+namespace girih::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double kLongestCall = 60;  // seconds
+constexpr int kMaxRuns = 9;
+constexpr double kRunsBudget = 0.25;  // seconds
+
+Status run(Runtime& runtime, const GemmDesc& desc) {
+  return gemm(runtime, desc);
+}
+Status run(Runtime& runtime, const CopyDesc& desc) {
+  return copy(runtime, desc);
+}
+Status run(Runtime& runtime, const CastDesc& desc) {
+  return cast(runtime, desc);
+}
+Status run(Runtime& runtime, const FillDesc& desc) {
+  return fill(runtime, desc);
+}
+
+const Tensor& source_of(const FillDesc&) {
+  static const Tensor none;
+  return none;
+}
+template <class Desc>
+const Tensor& source_of(const Desc& desc) {
+  return desc.source.tensor();
+}
+
+/// The product on the device against the oracle on the host.
+Result<verify::Comparison> compare(Runtime& runtime, ReplayOperands& operands,
+                                   const GemmDesc& desc) {
+  const Result<GemmProblem> problem = check(desc, {.runtime = runtime.id()});
+  if (!problem) return problem.error();
+  const Result<std::vector<std::byte>> got = operands.observe(desc.c.tensor());
+  if (!got) return got.error();
+  const GemmReference reference = reference_gemm(*problem, operands.host(desc));
+  const Geometry geometry = ReplayOperands::geometry(desc.c.tensor());
+  const std::int64_t begin = geometry.offset * bit_width(geometry.dtype) / 8;
+  return verify::compare(
+      reference.value, reference.bound,
+      {{geometry.dtype, geometry.shape, geometry.strides, 0}, got->data() + begin});
+}
+
+template <class Desc>
+Result<verify::Comparison> compare(Runtime& runtime, ReplayOperands& operands, const Desc& desc) {
+  const Result<ElementwiseProblem> problem = check(desc, {.runtime = runtime.id()});
+  if (!problem) return problem.error();
+  const Tensor& destination = desc.destination.tensor();
+  const Result<std::vector<std::byte>> got = operands.observe(destination);
+  if (!got) return got.error();
+  const ElementwiseOperands host = operands.host(source_of(desc), destination);
+  reference_elementwise(*problem, host);
+  const Geometry geometry = ReplayOperands::geometry(destination);
+  const std::int64_t begin = geometry.offset * bit_width(geometry.dtype) / 8;
+  const Geometry rebased{geometry.dtype, geometry.shape, geometry.strides, 0};
+  return verify::compare_exact({rebased, host.destination}, {rebased, got->data() + begin},
+                               verify::NanRule::SameSign);
+}
+
+/// One call, waited for; gives the seconds.
+template <class Desc>
+Result<double> timed(Runtime& runtime, const Desc& desc) {
+  const auto begin = Clock::now();
+  GIRIH_TRY(run(runtime, desc));
+  GIRIH_TRY(runtime.synchronize());
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+template <class Desc>
+Result<Replay> replay_desc(Runtime& runtime, ReplayOperands& operands, const Result<Desc>& desc,
+                           bool verify) {
+  if (!desc) return desc.error();
+  Replay result;
+  const Result<Plan> chosen = plan(runtime, *desc);
+  if (!chosen) {
+    result.status = chosen.error();
+    return result;
+  }
+  result.kernel = chosen->kernel;
+  if (chosen->predicted_seconds > kLongestCall) {
+    return error(Code::InvalidOption,
+                 "the call would take about {:.3g} s, more than {} are not tried",
+                 chosen->predicted_seconds, kLongestCall);
+  }
+  std::vector<double> seconds;
+  double total = 0;
+  do {
+    const Result<double> run = timed(runtime, *desc);
+    if (!run) {
+      result.status = run.error();
+      return result;
+    }
+    seconds.push_back(*run);
+    total += *run;
+    if (verify && seconds.size() == 1) {
+      const Result<verify::Comparison> comparison = compare(runtime, operands, *desc);
+      if (!comparison) return comparison.error();
+      result.comparison = *comparison;
+    }
+  } while (static_cast<int>(seconds.size()) < kMaxRuns && total < kRunsBudget);
+  std::sort(seconds.begin(), seconds.end());
+  result.runs = static_cast<int>(seconds.size());
+  result.seconds = seconds[seconds.size() / 2];
+  return result;
+}
+
+}  // namespace
+
+Result<Replay> replay(Runtime& runtime, const CallLine& line, bool verify) {
+  ReplayOperands operands(runtime);
+  switch (line.op) {
+    case Op::Gemm:
+      return replay_desc(runtime, operands, operands.gemm(line), verify);
+    case Op::Copy:
+      return replay_desc(runtime, operands, operands.copy(line), verify);
+    case Op::Cast:
+      return replay_desc(runtime, operands, operands.cast(line), verify);
+    case Op::Fill:
+      break;
+  }
+  return replay_desc(runtime, operands, operands.fill(line), verify);
+}
+
+}  // namespace girih::cli
