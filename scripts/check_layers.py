@@ -25,7 +25,7 @@ LAYERS = {
     "verify": ["core", "ops", "plan", "backends", "reference", "runtime"],
 }
 # Folders of programs written as a user would write them.
-PUBLIC_ONLY = ["examples", "python"]
+PUBLIC_ONLY = ["examples", "python", "bench"]
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 SUFFIXES = {".hpp", ".cpp", ".inc", ".cu", ".cuh", ".h"}
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Writes the README's tables of measurements from bench/results/*.json.
+"""Writes the tables of measurements from bench/results/*.json: the README's part, which sums large
+reports up by ladder, type and layout, and docs/results.md, which has every product.
 
-Usage: scripts/update_tables.py           rewrite README.md
-       scripts/update_tables.py --check   fail if README.md is not what the results say
+Usage: scripts/update_tables.py           rewrite both
+       scripts/update_tables.py --check   fail if either is not what the results say
 """
 import json
 import pathlib
@@ -11,50 +12,142 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BEGIN = "<!-- measured: begin -->"
 END = "<!-- measured: end -->"
+# A report of more products than this is summed up in the README.
+MOST_ROWS = 12
 
 
-def table(path):
-    """The markdown of one report."""
-    report = json.loads(path.read_text(encoding="utf-8"))
-    if report["schema"] != "girih-bench-gemm-1":
-        sys.exit(f"{path}: schema {report['schema']} is not known")
-    lines = [
-        f"{report['device']}, {report['backend']}, {report['threads']} threads, "
-        f"{report['dtype']} {report['layout']}, commit {report['commit']}, "
-        f"{report['rounds']} interleaved rounds. Ratio: the peer's time over girih's, "
-        "median and 95 % interval; above 1 girih is faster.",
-        "",
-        "| M x N x K | girih GFLOP/s | against | ratio | interval | verdict |",
-        "|---|---|---|---|---|---|",
-    ]
+def row(cells):
+    return "| " + " | ".join(str(cell) for cell in cells) + " |"
+
+
+def table(titles, rows):
+    return [row(titles), "|---" * len(titles) + "|"] + [row(cells) for cells in rows]
+
+
+def time(seconds):
+    for unit, scale in (("s", 1), ("ms", 1e3), ("us", 1e6)):
+        if seconds * scale >= 1:
+            break
+    return f"{seconds * scale:.3g} {unit}"
+
+
+def rate(gflops):
+    return f"{gflops / 1e3:.0f} TFLOP/s" if gflops >= 1e4 else f"{gflops:.1f} GFLOP/s"
+
+
+def product(shape):
+    extents = [shape["m"], shape["n"], shape["k"]]
+    return " x ".join(map(str, extents)) + (f", {shape['batch']} times" if shape["batch"] > 1 else "")
+
+
+def heading(report):
+    host = f"{report['threads']} threads, " if report["backend"] == "cpu" else ""
+    epilogue = report["epilogue"]
+    ends = [name for name, there in (("bias", epilogue["bias"]),
+                                     (epilogue["activation"], epilogue["activation"] != "none"))
+            if there]
+    modes = [text for text in (report["reproducibility"] if report["reproducibility"] != "per-shape"
+                               else "", "with " + " and ".join(ends) if ends else "",
+                               "replayed" if report["submission"] == "replay" else "") if text]
+    return (f"{report['device']}, {report['backend']}, {host}{''.join(m + ', ' for m in modes)}"
+            f"commit {report['commit']}, {report['rounds']} interleaved rounds. Ratio: the peer's "
+            "time over girih's, median and 95 % interval; above 1 girih is faster.")
+
+
+def every_product(report):
+    """A row for each product and peer."""
+    costs = any("epilogue_cost" in shape for shape in report["shapes"])
+    rows = []
     for shape in report["shapes"]:
         for peer in shape["peers"]:
             ratio = peer["ratio"]
-            lines.append(
-                f"| {shape['m']} x {shape['n']} x {shape['k']} | {shape['gflops']:.1f} "
-                f"| {peer['name']} | {ratio['median']:.2f} "
-                f"| {ratio['low']:.2f} .. {ratio['high']:.2f} | {peer['verdict']} |")
-    means = ", ".join(f"{name} {mean:.2f}" for name, mean in report["geometric_mean_ratio"].items())
-    lines += ["", f"Geometric mean: {means}. From `{path.relative_to(ROOT)}`."]
-    return "\n".join(lines)
+            cells = [product(shape), f"{shape['dtype']} {shape['layout']}",
+                     time(shape["seconds"]["median"]), rate(shape["gflops"]), peer["name"],
+                     f"{ratio['median']:.2f}", f"{ratio['low']:.2f} .. {ratio['high']:.2f}",
+                     peer["verdict"]]
+            if costs:
+                cells += [f"{entry['epilogue_cost']['median'] * 1e6:.2f} us"
+                          if "epilogue_cost" in entry else "" for entry in (shape, peer)]
+            rows.append(cells)
+    titles = ["M x N x K", "type", "girih", "rate", "against", "ratio", "interval", "verdict"]
+    return table(titles + (["epilogue adds", "its adds"] if costs else []), rows)
+
+
+def summed_up(report):
+    """A row for each ladder, type and layout."""
+    peers = list(report["geometric_mean_ratio"])
+    titles = ["ladder", "type"]
+    for peer in peers:
+        titles += [f"against {peer}", "least"]
+    rows = [[group["ladder"], f"{group['dtype']} {group['layout']}"]
+            + [f"{group[which].get(peer, 0):.3f}" for peer in peers
+               for which in ("geometric_mean_ratio", "least_ratio")]
+            for group in report["groups"]]
+    return table(titles, rows)
+
+
+def gemm(path, report, whole):
+    means = ", ".join(f"{name} {mean:.2f} (least {report['least_ratio'][name]:.2f})"
+                      for name, mean in report["geometric_mean_ratio"].items())
+    is_small = len(report["shapes"]) <= MOST_ROWS
+    body = every_product(report) if whole or is_small else summed_up(report)
+    more = "" if whole or is_small else " Every product: `docs/results.md`."
+    costs = ", ".join(f"{name} {ratio:.2f}"
+                      for name, ratio in report.get("epilogue_cost_ratio", {}).items())
+    costs = f" Cost of the epilogue over the peer's: {costs}." if costs else ""
+    missing = (f" {len(report['failures'])} products could not be timed."
+               if report["failures"] else "")
+    return "\n".join([heading(report), "", *body, "",
+                      f"Geometric mean: {means}.{costs}{missing} From `{path.relative_to(ROOT)}`.{more}"])
+
+
+def cold(path, report, _):
+    def text(interval):
+        return (f"{interval['median'] * 1e3:.1f} ms ({interval['low'] * 1e3:.1f} .. "
+                f"{interval['high'] * 1e3:.1f})")
+    parts = [f"{report['device']}, commit {report['commit']}: from process start to the first right "
+             f"product {text(report['seconds']['product'])}, {report['runs']} runs"]
+    if "over_bare_seconds" in report:
+        parts.append(f"; over a bare program of its kind {text(report['over_bare_seconds'])}")
+    return "".join(parts) + f". From `{path.relative_to(ROOT)}`."
+
+
+KINDS = {"girih-bench-gemm-2": gemm, "girih-bench-cold-1": cold}
+
+
+def tables(whole):
+    found = []
+    for path in sorted((ROOT / "bench" / "results").glob("*.json")):
+        report = json.loads(path.read_text(encoding="utf-8"))
+        if report["schema"] not in KINDS:
+            sys.exit(f"{path}: schema {report['schema']} is not known")
+        found.append(KINDS[report["schema"]](path, report, whole))
+    return found
+
+
+def wanted_readme(text):
+    if BEGIN not in text or END not in text:
+        sys.exit("README.md has no place for measured tables")
+    body = "\n\n".join(tables(False)) or "Nothing measured yet."
+    head, rest = text.split(BEGIN, 1)
+    return f"{head}{BEGIN}\n{body}\n{END}{rest.split(END, 1)[1]}"
+
+
+def wanted_results():
+    return "\n\n".join(["# Results", "Written by `scripts/update_tables.py` from `bench/results`; "
+                        "[measuring](measuring.md) has the method.", *tables(True)]) + "\n"
 
 
 def main():
-    readme = ROOT / "README.md"
-    text = readme.read_text(encoding="utf-8")
-    if BEGIN not in text or END not in text:
-        sys.exit("README.md has no place for measured tables")
-    tables = [table(path) for path in sorted((ROOT / "bench" / "results").glob("*.json"))]
-    body = "\n\n".join(tables) if tables else "Nothing measured yet."
-    head, rest = text.split(BEGIN, 1)
-    tail = rest.split(END, 1)[1]
-    wanted = f"{head}{BEGIN}\n{body}\n{END}{tail}"
-    if sys.argv[1:] == ["--check"]:
-        if wanted != text:
-            sys.exit("README.md is not what bench/results says: run scripts/update_tables.py")
-        print(f"README.md agrees with {len(tables)} reports")
-    else:
-        readme.write_text(wanted, encoding="utf-8")
+    readme, results = ROOT / "README.md", ROOT / "docs" / "results.md"
+    pages = {readme: wanted_readme(readme.read_text(encoding="utf-8")), results: wanted_results()}
+    for path, wanted in pages.items():
+        if sys.argv[1:] != ["--check"]:
+            path.write_text(wanted, encoding="utf-8")
+        elif not path.exists() or path.read_text(encoding="utf-8") != wanted:
+            sys.exit(f"{path.relative_to(ROOT)} is not what bench/results says: run "
+                     "scripts/update_tables.py")
+    print("README.md and docs/results.md agree with bench/results")
 
 
 main()

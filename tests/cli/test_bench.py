@@ -31,6 +31,34 @@ class Bench(CommandTest):
         self.assertEqual([(s["dtype"], s["out_dtype"], s["layout"]) for s in report["shapes"]],
                          [("i8", "i32", "TN")] * 2)
 
+    def test_lists_replays_and_epilogues(self):
+        report = json.loads(self.succeed(
+            "bench", "gemm", "--shapes", "8x16x24,9x5x7x3", "--rounds", "6", "--round-ms", "1",
+            "--dtype", "f32,bf16", "--layout", "nn,Tt", "--submission", "replay", "--epilogue",
+            "bias,gelu", "--reproducibility", "row-invariant", "--against", "per-shape", "--json",
+            "-"))
+        self.assertEqual([(s["dtype"], s["layout"], s["batch"]) for s in report["shapes"]],
+                         [(d, t, b) for d in ("f32", "bf16") for t in ("NN", "TT") for b in (1, 3)])
+        self.assertEqual((report["reproducibility"], report["submission"], report["epilogue"]),
+                         ("row-invariant", "replay", {"bias": True, "activation": "gelu_tanh"}))
+        for shape in report["shapes"]:
+            self.assertEqual(shape["out_dtype"], shape["dtype"])
+            self.assertGreater(shape["replayed"], 0)
+            self.assertEqual([p["name"] for p in shape["peers"]], ["per-shape"])
+            self.assertIn("epilogue_cost", shape)
+        self.assertEqual(len(report["groups"]), 4)
+        self.assertEqual(report["least_ratio"]["per-shape"],
+                         min(s["peers"][0]["ratio"]["median"] for s in report["shapes"]))
+
+    def test_what_cannot_be_timed(self):
+        run = self.run_girih(*QUICK, "--dtype", "f32,i8", "--epilogue", "bias", "--json", "-")
+        self.assertEqual(run.returncode, INVALID)
+        report = json.loads(run.stdout)
+        self.assertEqual([s["dtype"] for s in report["shapes"]], ["f32", "f32"])
+        self.assertEqual([(f["dtype"], f["m"]) for f in report["failures"]],
+                         [("i8", 8), ("i8", 33)])
+        self.assertIn("bias", report["failures"][0]["error"])
+
     def test_every_type_and_layout(self):
         for dtype in ("f32", "bf16", "f16", "i8"):
             for layout in ("NN", "NT", "TN", "TT"):

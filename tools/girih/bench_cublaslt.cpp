@@ -28,15 +28,16 @@ Status lt_status(cublasStatus_t status, const char* what) {
 
 /// The functions of the library that are used here.
 struct Api {
-#define GIRIH_LT_FUNCTIONS(X)                                                      \
-  X(cublasLtCreate)                                                                \
-  X(cublasLtDestroy)                                                               \
-  X(cublasLtGetVersion)                                                            \
-  X(cublasLtMatmul) X(cublasLtMatmulDescCreate) X(cublasLtMatmulDescDestroy)       \
-      X(cublasLtMatmulDescSetAttribute) X(cublasLtMatrixLayoutCreate)              \
-          X(cublasLtMatrixLayoutDestroy) X(cublasLtMatrixLayoutSetAttribute)       \
-              X(cublasLtMatmulPreferenceCreate) X(cublasLtMatmulPreferenceDestroy) \
-                  X(cublasLtMatmulPreferenceSetAttribute) X(cublasLtMatmulAlgoGetHeuristic)
+#define GIRIH_LT_FUNCTIONS(X)                                                                  \
+  X(cublasLtCreate)                                                                            \
+  X(cublasLtDestroy)                                                                           \
+  X(cublasLtGetVersion)                                                                        \
+  X(cublasLtMatmul)                                                                            \
+  X(cublasLtMatmulDescCreate)                                                                  \
+  X(cublasLtMatmulDescDestroy) X(cublasLtMatmulDescSetAttribute) X(cublasLtMatrixLayoutCreate) \
+      X(cublasLtMatrixLayoutDestroy) X(cublasLtMatrixLayoutSetAttribute)                       \
+          X(cublasLtMatmulPreferenceCreate) X(cublasLtMatmulPreferenceDestroy)                 \
+              X(cublasLtMatmulPreferenceSetAttribute) X(cublasLtMatmulAlgoGetHeuristic)
 #define GIRIH_LT_DECLARE(name) decltype(::name)* name = nullptr;
   GIRIH_LT_FUNCTIONS(GIRIH_LT_DECLARE)
 

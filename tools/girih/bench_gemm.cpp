@@ -20,6 +20,7 @@ struct Subject {
   Contender contender;
   std::function<Status()> once;
   bool fused = false;
+  int split_k = 0;
 };
 
 /// One case's experiment.
@@ -66,6 +67,7 @@ Status Experiment::add_girih(std::string name, bool fused, Reproducibility repro
   if (!chosen) return chosen.error();
   Subject subject;
   subject.kernel = chosen->kernel;
+  subject.split_k = chosen->split_k;
   subject.fused = fused;
   subject.contender.name = std::move(name);
   subject.contender.finish = [this] { return runtime_.synchronize(); };
@@ -106,7 +108,6 @@ Status Experiment::prepare(const std::vector<std::unique_ptr<Peer>>& peers) {
   if (!chosen) return chosen.error();
   row_.bench = case_;
   row_.notes = chosen->notes;
-  row_.split_k = chosen->split_k;
   row_.sets = operands_.sets();
   if (options_.submission == Submission::Replay) {
     const std::int64_t sets = operands_.sets();
@@ -141,7 +142,7 @@ Status Experiment::check() {
 
 BenchTimes Experiment::times_of(std::size_t subject) const {
   return {subjects_[subject].contender.name, subjects_[subject].kernel,
-          median_interval(times_[subject].seconds)};
+          median_interval(times_[subject].seconds), subjects_[subject].split_k};
 }
 
 std::optional<Interval> Experiment::epilogue_cost(std::size_t subject) const {

@@ -31,6 +31,7 @@ struct BenchTimes {
   std::string name;
   std::string kernel;  ///< may be empty
   Interval seconds;
+  int split_k = 0;  ///< 0: not told
 };
 
 struct BenchPeer {
@@ -44,9 +45,8 @@ struct BenchPeer {
 struct BenchRow {
   BenchCase bench;
   std::vector<std::string> notes;  ///< of girih's plan
-  int split_k = 1;
-  int sets = 1;               ///< of operands, in rotation
-  std::int64_t replayed = 0;  ///< products of one replay; 0 if eager
+  int sets = 1;                    ///< of operands, in rotation
+  std::int64_t replayed = 0;       ///< products of one replay; 0 if eager
   BenchTimes girih;
   Interval control;  ///< girih against itself
   std::optional<Interval> epilogue_cost;

@@ -28,7 +28,7 @@ constexpr double kReplaySeconds = 2e-3;
 
 struct LaunchOptions {
   CaseOptions cases;
-  std::string file;
+  std::string rows, timings;
   int most = 48;
   int rounds = 11;
 };
@@ -36,7 +36,8 @@ struct LaunchOptions {
 /// What was found for one product.
 struct Finding {
   BenchCase bench;
-  std::string row;  ///< of the table
+  std::string row;                   ///< of the table
+  std::vector<std::string> timings;  ///< a row and microseconds, of each launch timed
   std::string kernel;
   double seconds = 0;
   Interval ratio;  ///< of the time of `select`'s choice over the best's
@@ -79,6 +80,7 @@ class Search {
   const BenchCase& bench_;
   BenchOperands operands_;
   const GemmProblem problem_;
+  std::vector<std::string> timings_;
 };
 
 Result<Contender> Search::contender(const GemmSelection& choice) {
@@ -107,6 +109,8 @@ Status Search::time(std::span<const GemmSelection> launches, std::vector<Timed>&
     const Result<std::vector<double>> seconds = run_trials(std::span(&*one, 1), kTrials, 1);
     if (!seconds) return seconds.error();
     timed.push_back({choice, seconds->front()});
+    timings_.push_back(
+        fmt::format("{} {:.3f}", tuned_row(problem_, choice), seconds->front() * 1e6));
   }
   // The first is what `select` chooses, and stays first.
   std::stable_sort(timed.begin() + 1, timed.end(),
@@ -157,8 +161,11 @@ Result<Finding> Search::run(const LaunchOptions& options) {
   for (std::size_t i = 1; i < times->size(); ++i) {
     if (median((*times)[i].seconds) < median((*times)[best].seconds)) best = i;
   }
-  return Finding{bench_, tuned_row(problem_, timed[best].launch),
-                 std::string(timed[best].launch.kernel->name), median((*times)[best].seconds),
+  return Finding{bench_,
+                 tuned_row(problem_, timed[best].launch),
+                 std::move(timings_),
+                 std::string(timed[best].launch.kernel->name),
+                 median((*times)[best].seconds),
                  paired_ratio(times->front().seconds, (*times)[best].seconds)};
 }
 
@@ -171,9 +178,10 @@ Result<Finding> search(Runtime& runtime, const BenchCase& bench, const LaunchOpt
   return Search(runtime, bench, *std::move(operands), *std::move(problem)).run(options);
 }
 
-Status write_rows(const std::string& path, const std::vector<Finding>& findings) {
+Status write_lines(const std::string& path, const std::vector<std::string>& lines) {
+  if (path.empty()) return {};
   std::ofstream file(path, std::ios::trunc);
-  for (const Finding& each : findings) file << each.row << '\n';
+  for (const std::string& line : lines) file << line << '\n';
   file.close();
   if (!file) return error(Code::FileWrite, "{}: cannot be written", path);
   return {};
@@ -196,13 +204,18 @@ Result<int> run(const LaunchOptions& options) {
   Result<Runtime> runtime = Runtime::open({.backend = Backend::Cuda});
   if (!runtime) return runtime.error();
   std::vector<Finding> findings;
+  std::vector<std::string> rows, timings;
   Progress progress;
   for (const BenchCase& bench : *cases) {
     progress.stage(fmt::format("{} {}", name(bench.layout), to_string(bench.shape)));
     Result<Finding> finding = search(*runtime, bench, options);
     if (!finding) return finding.error();
+    // Written each time, so that a run which is cut off has left what it found.
+    rows.push_back(finding->row);
+    timings.insert(timings.end(), finding->timings.begin(), finding->timings.end());
+    GIRIH_TRY(write_lines(options.rows, rows));
+    GIRIH_TRY(write_lines(options.timings, timings));
     findings.push_back(*std::move(finding));
-    if (!options.file.empty()) GIRIH_TRY(write_rows(options.file, findings));
   }
   progress.stop();
   print(findings);
@@ -258,8 +271,11 @@ void add_bench_launches(CLI::App& bench, Action& action) {
       ->check(CLI::Range(1, 10000));
   app->add_option("--rounds", options->rounds, "Interleaved rounds of the six fastest; default 11")
       ->check(CLI::Range(1, 1001));
-  app->add_option("--rows", options->file,
+  app->add_option("--rows", options->rows,
                   "Write the fastest as rows of src/plan/cuda_gemm_tuned_h200.inc to this file")
+      ->type_name("FILE");
+  app->add_option("--timings", options->timings,
+                  "Write each launch that was timed, as such a row, and its microseconds")
       ->type_name("FILE");
   app->footer(
       "For whoever refills the table of measured launches. What `select` chooses is timed with\n"

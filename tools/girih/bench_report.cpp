@@ -36,12 +36,13 @@ Json to_json(const BenchRow& row) {
                   {"gflops", gflops(row.bench.shape, peer.times.seconds.median)},
                   {"ratio", to_json(peer.ratio)},
                   {"verdict", name(peer.verdict)}};
+    if (peer.times.split_k > 0) entry["split_k"] = peer.times.split_k;
     if (peer.epilogue_cost) entry["epilogue_cost"] = to_json(*peer.epilogue_cost);
     peers.push_back(std::move(entry));
   }
   Json entry = case_to_json(row.bench);
   entry["kernel"] = row.girih.kernel;
-  entry["split_k"] = row.split_k;
+  entry["split_k"] = row.girih.split_k;
   entry["notes"] = row.notes;
   entry["operand_sets"] = row.sets;
   entry["replayed"] = row.replayed;
@@ -76,7 +77,8 @@ std::vector<PeerSummary> summarise(const std::vector<BenchRow>& rows,
         found = summaries.insert(summaries.end(), {peer.times.name, {}, {}});
       }
       found->ratios.push_back(peer.ratio.median);
-      if (row.epilogue_cost && peer.epilogue_cost && peer.epilogue_cost->median > 0) {
+      if (row.epilogue_cost && row.epilogue_cost->median > 0 && peer.epilogue_cost &&
+          peer.epilogue_cost->median > 0) {
         found->cost_ratios.push_back(row.epilogue_cost->median / peer.epilogue_cost->median);
       }
     }
@@ -85,12 +87,15 @@ std::vector<PeerSummary> summarise(const std::vector<BenchRow>& rows,
 }
 
 Json to_json(const std::vector<PeerSummary>& summaries) {
-  Json means = Json::object(), least = Json::object();
+  Json means = Json::object(), least = Json::object(), costs = Json::object();
   for (const PeerSummary& each : summaries) {
     means[each.name] = geometric_mean(each.ratios);
     least[each.name] = each.least();
+    if (!each.cost_ratios.empty()) costs[each.name] = geometric_mean(each.cost_ratios);
   }
-  return {{"geometric_mean_ratio", std::move(means)}, {"least_ratio", std::move(least)}};
+  Json json = {{"geometric_mean_ratio", std::move(means)}, {"least_ratio", std::move(least)}};
+  if (!costs.empty()) json["epilogue_cost_ratio"] = std::move(costs);
+  return json;
 }
 
 /// Rows alike in ladder, type and layout.

@@ -12,20 +12,20 @@ constexpr DTypes kAnyType = {DType::F32,    DType::F64, DType::BF16, DType::F16,
                              DType::F8E5M2, DType::I8,  DType::U8,   DType::I32, DType::I4};
 constexpr Features kSm90a = {Feature::Sm90a};
 
-#define GIRIH_CUDA_WGMMA(rows, columns, depth, count, shape, target) \
-  {.name = "cuda_gemm_16bit_" #rows "x" #columns "_" #target,        \
-   .backend = Backend::Cuda,                                         \
-   .op = Op::Gemm,                                                   \
-   .operands = kHalves,                                              \
-   .outputs = kFloats,                                               \
-   .path = Path::Matrix,                                             \
-   .needs = kSm90a,                                                  \
-   .tile_m = rows,                                                   \
-   .tile_n = columns,                                                \
-   .tile_k = depth,                                                  \
-   .reduction = Reduction::WgmmaF32,                                 \
-   .flops_per_cycle = 4096,                                          \
-   .form = TileForm::shape,                                          \
+#define GIRIH_CUDA_WGMMA(rows, columns, depth, count, shape, target)     \
+  {.name = "cuda_gemm_16bit_" #rows "x" #columns "x" #depth "_" #target, \
+   .backend = Backend::Cuda,                                             \
+   .op = Op::Gemm,                                                       \
+   .operands = kHalves,                                                  \
+   .outputs = kFloats,                                                   \
+   .path = Path::Matrix,                                                 \
+   .needs = kSm90a,                                                      \
+   .tile_m = rows,                                                       \
+   .tile_n = columns,                                                    \
+   .tile_k = depth,                                                      \
+   .reduction = Reduction::WgmmaF32,                                     \
+   .flops_per_cycle = 4096,                                              \
+   .form = TileForm::shape,                                              \
    .consumers = count},
 #define GIRIH_CUDA_SIMT_GEMM(types, rows, columns, depth, in, out, sum, flops) \
   {.name = "cuda_gemm_" #types "_" #rows "x" #columns "_simt",                 \

@@ -43,11 +43,17 @@ class CudaSteadyState : public BackendTest {
 };
 
 TEST_P(CudaSteadyState, NothingIsEncodedLoadedAllocatedOrWaitedFor) {
+  // The first round grows the scratch, whose address is part of the second one's tensor maps.
+  round();
   round();
   const cuda::Counters before = counters_of(runtime_);
   const std::uint64_t heap = heap_allocations();
   for (int i = 0; i < 50; ++i) round();
-  EXPECT_TRUE(counters_of(runtime_) == before);
+  const cuda::Counters after = counters_of(runtime_);
+  EXPECT_EQ(after.maps_encoded, before.maps_encoded);
+  EXPECT_EQ(after.functions_loaded, before.functions_loaded);
+  EXPECT_EQ(after.allocations, before.allocations);
+  EXPECT_EQ(after.synchronisations, before.synchronisations);
   EXPECT_EQ(heap_allocations(), heap);
   EXPECT_GT(before.maps_encoded, 0U);
   must(runtime_.synchronize());

@@ -48,6 +48,35 @@ TEST(Rounds, AlternateTheOrder) {
   EXPECT_EQ(order.substr(order.size() - 12), "abbaabbaabba");
 }
 
+TEST(Rounds, CountTheUnitsOfARun) {
+  std::string order;
+  Contender four = sleeper("a", std::chrono::microseconds(8000), order);
+  four.units = 4;
+  const Contender contenders[] = {four, sleeper("b", std::chrono::microseconds(8000), order)};
+  const auto times = run_rounds(contenders, quick());
+  ASSERT_TRUE(times);
+  const double ratio = paired_ratio((*times)[1].seconds, (*times)[0].seconds).median;
+  EXPECT_GT(ratio, 3);
+  EXPECT_LT(ratio, 5.5);
+}
+
+TEST(Trials, GiveMediansInTurn) {
+  std::string order;
+  const Contender contenders[] = {sleeper("a", std::chrono::microseconds(2000), order),
+                                  sleeper("b", std::chrono::microseconds(5000), order)};
+  const auto seconds = run_trials(contenders, 3, 2);
+  ASSERT_TRUE(seconds);
+  EXPECT_EQ(order, "aabbaabbaabbaabb");
+  EXPECT_GE((*seconds)[0], 0.002);
+  EXPECT_LT((*seconds)[0], (*seconds)[1]);
+}
+
+TEST(Trials, PassOnAFailure) {
+  const Contender contenders[] = {
+      {"broken", [](std::int64_t) -> Status { return error(Code::DeviceFailed, "broken"); }, {}}};
+  EXPECT_FALSE(run_trials(contenders, 3, 1));
+}
+
 TEST(Rounds, PassOnAFailure) {
   const Contender contenders[] = {
       {"broken", [](std::int64_t) -> Status { return error(Code::DeviceFailed, "broken"); }, {}}};

@@ -174,14 +174,14 @@ TEST(CudaGemmSelect, MeasuredChoicesAreTaken) {
   const GemmSpec square = spec(4096, 4096, 4096);
   const GemmSelection chosen = must(select(must(check(square)), context_on("h200")));
   EXPECT_TRUE(chosen.is_tuned);
-  EXPECT_EQ(chosen.kernel->name, "cuda_gemm_16bit_128x256_wgmma");
+  EXPECT_EQ(chosen.kernel->name, "cuda_gemm_16bit_128x256x64_wgmma");
   EXPECT_EQ(chosen.cluster_rows, 2);
   GemmSpec f32 = square;
   f32.c.dtype = DType::F32;
   EXPECT_FALSE(must(select(must(check(f32)), context_on("h200"))).is_tuned);
   const GemmSelection forced =
-      must(select(must(check(square)), context_on("h200", "cuda_gemm_16bit_64x16_wgmma")));
-  EXPECT_EQ(forced.kernel->name, "cuda_gemm_16bit_64x16_wgmma");
+      must(select(must(check(square)), context_on("h200", "cuda_gemm_16bit_64x16x256_wgmma")));
+  EXPECT_EQ(forced.kernel->name, "cuda_gemm_16bit_64x16x256_wgmma");
 }
 
 TEST(CudaGemmSelect, LayoutsThatTensorCopiesCannotReadArePackedAndSaid) {

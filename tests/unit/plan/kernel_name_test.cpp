@@ -13,10 +13,10 @@
 namespace girih {
 namespace {
 
-/// The words of <backend>_<op>_<types>_<tile>_<target>.
+/// The words of <backend>_<op>_<types>_<tile>_<target>; a tile is rows x columns, or x depth too.
 struct KernelName {
   std::string backend, op, types, target;
-  long tile_m = 0, tile_n = 0;
+  long tile_m = 0, tile_n = 0, tile_k = 0;
 };
 
 std::optional<KernelName> parse(std::string_view text) {
@@ -33,9 +33,9 @@ std::optional<KernelName> parse(std::string_view text) {
   KernelName name{words[0], words[1], words[2], words[4]};
   char between = 0;
   std::istringstream tile(words[3]);
-  if (!(tile >> name.tile_m >> between >> name.tile_n) || between != 'x' || !tile.eof()) {
-    return std::nullopt;
-  }
+  if (!(tile >> name.tile_m >> between >> name.tile_n) || between != 'x') return std::nullopt;
+  if (!tile.eof() && (!(tile >> between >> name.tile_k) || between != 'x')) return std::nullopt;
+  if (!tile.eof()) return std::nullopt;
   return name;
 }
 
@@ -50,6 +50,8 @@ std::string cuda_disagreement(const KernelInfo& row, const KernelName& parsed) {
   if (form == forms.end()) return "target";
   if (form->second != row.form) return "target and form";
   if (!row.needs.has(Feature::Sm90a)) return "target's feature";
+  // Tiles of one extent may differ in depth.
+  if (parsed.tile_k != (row.form == cuda::TileForm::None ? 0 : row.tile_k)) return "depth";
   if ((parsed.target == "simt") != (row.path == Path::Portable)) return "target and path";
   if (parsed.types == "16bit" &&
       (!row.operands.has(DType::BF16) || !row.operands.has(DType::F16) ||
@@ -73,6 +75,7 @@ std::string disagreement(const KernelInfo& row) {
   if (parsed->op != name(row.op)) return "op";
   if (parsed->tile_m != row.tile_m || parsed->tile_n != row.tile_n) return "tile";
   if (row.backend == Backend::Cuda) return cuda_disagreement(row, *parsed);
+  if (parsed->tile_k != 0) return "depth";
   const std::set<std::string> targets = {"scalar", "avx2", "avx512", "neon", "amx"};
   if (targets.count(parsed->target) == 0) return "target";
   if ((parsed->target == "scalar") != row.needs.empty()) return "target and features";
@@ -130,9 +133,10 @@ TEST(KernelNameTest, WrongRowsAreCaught) {
   row = cuda::kernel_table().front();
   ASSERT_EQ(disagreement(row), "");
   for (const char* wrong :
-       {"cuda_gemm_16bit_128x256_wgmmapingpong", "cuda_gemm_16bit_128x192_wgmma",
+       {"cuda_gemm_16bit_128x256x64_wgmmapingpong", "cuda_gemm_16bit_128x192x64_wgmma",
+        "cuda_gemm_16bit_128x256_wgmma", "cuda_gemm_16bit_128x256x128_wgmma",
         "cuda_gemm_f32_128x256_wgmma", "cuda_gemm_16bit_128x256_simt", "cuda_gemm_16bit_wgmma",
-        "cpu_gemm_16bit_128x256_wgmma", "cuda_gemm_16bit_128x256_avx2"}) {
+        "cpu_gemm_16bit_128x256x64_wgmma", "cuda_gemm_16bit_128x256_avx2"}) {
     row.name = wrong;
     EXPECT_NE(disagreement(row), "") << wrong;
   }

@@ -120,8 +120,7 @@ __device__ __forceinline__ float silu(float x) {
   return weighted(x, logistic_of_power(-1.442695041f * x));
 }
 
-// One branch for all kCount numbers: with one a number the epilogue took three times
-// as long.
+// One branch for all kCount numbers: with one a number the epilogue took three times as long.
 template <int kCount>
 __device__ __forceinline__ void activate(ActivationKind activation, float* v) {
   if (activation == ActivationKind::Relu) {
