@@ -7,6 +7,7 @@
 #include <girih/foreign.hpp>
 #include <girih/gemm.hpp>
 #include <girih/operand.hpp>
+#include <girih/overlay.hpp>
 #include <girih/plan.hpp>
 #include <girih/prepare.hpp>
 #include <girih/runtime.hpp>

@@ -55,6 +55,10 @@ Status Device::wait_for(const ForeignEvent&) noexcept {
   return lacks(*this, "has no events: wait before the call");
 }
 
+Result<std::vector<std::string>> Device::add_kernels(const KernelImage&) noexcept {
+  return lacks(*this, "takes no kernels of the caller's");
+}
+
 Status Device::hold_for_capture(std::shared_ptr<void>) noexcept {
   return lacks(*this, "has no graphs of the caller's");
 }

@@ -1,13 +1,17 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include <girih/foreign.hpp>
+#include <girih/overlay.hpp>
 #include <girih/status.hpp>
 
 #include "plan/elementwise.hpp"
@@ -29,7 +33,22 @@ struct ElementwiseCall {
   ElementwiseOperands operands;
   ElementwiseSelection selection;
 };
-using Call = std::variant<GemmCall, ElementwiseCall>;
+/// A kernel that the caller added.
+struct ForeignKernel {
+  std::string name;
+  const void* function = nullptr;       ///< the backend's
+  std::vector<std::size_t> parameters;  ///< bytes of each
+  std::uint32_t most_threads = 0;       ///< of a block
+  std::uint32_t most_shared_bytes = 0;  ///< that a launch may ask for
+};
+/// A checked launch of one.
+struct KernelCall {
+  const ForeignKernel* kernel = nullptr;
+  LaunchExtents grid, block, cluster;
+  std::uint32_t shared_bytes = 0;
+  std::vector<std::array<std::byte, KernelArgument::kMaxBytes>> arguments;
+};
+using Call = std::variant<GemmCall, ElementwiseCall, KernelCall>;
 
 std::string_view name(NativeObject object) noexcept;
 
@@ -96,6 +115,12 @@ class Device {
   [[nodiscard]] virtual std::uint64_t caller_capture() noexcept { return 0; }
   /// Has that graph keep `what` alive.
   virtual Status hold_for_capture(std::shared_ptr<void> what) noexcept;
+  /// See the public function of this name; `image` has bytes or a path.
+  virtual Result<std::vector<std::string>> add_kernels(const KernelImage& image) noexcept;
+  /// One that was added, valid as long as the device; null if there is none of this name.
+  [[nodiscard]] virtual const ForeignKernel* find_kernel(std::string_view) const noexcept {
+    return nullptr;
+  }
   /// The runtime ends. Its memory and graphs may be in use for longer.
   virtual void close() noexcept {}
 };

@@ -85,6 +85,10 @@ Status RuntimeState::dispatch(ElementwiseCall& call,
   return finish_dispatch(call, tensors);
 }
 
+Status RuntimeState::dispatch(KernelCall& call, std::span<const Tensor* const> tensors) noexcept {
+  return finish_dispatch(std::move(call), tensors);
+}
+
 Status RuntimeState::finish_dispatch(const Call& call,
                                      std::span<const Tensor* const> tensors) noexcept {
   if (recording_) return record(call, tensors);

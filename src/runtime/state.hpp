@@ -49,6 +49,7 @@ class RuntimeState {
   /// nothing was queued, or the runtime is poisoned.
   Status dispatch(GemmCall& call, std::span<const Tensor* const> tensors) noexcept;
   Status dispatch(ElementwiseCall& call, std::span<const Tensor* const> tensors) noexcept;
+  Status dispatch(KernelCall& call, std::span<const Tensor* const> tensors) noexcept;
   /// Loads and sizes what `call` will need.
   Status prepare(const GemmCall& call) noexcept;
   Status prepare(const ElementwiseCall& call) noexcept;

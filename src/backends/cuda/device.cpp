@@ -7,6 +7,7 @@
 
 #include "backends/cuda/graph.hpp"
 #include "backends/cuda/kernels/walk_kernels.hpp"
+#include "backends/cuda/overlays.hpp"
 #include "backends/cuda/retired.hpp"
 
 namespace girih::inline v0::cuda {
@@ -72,6 +73,12 @@ class CudaDevice final : public Device {
   Status wait_for(const ForeignEvent& event) noexcept override;
   [[nodiscard]] std::uint64_t caller_capture() noexcept override;
   Status hold_for_capture(std::shared_ptr<void> what) noexcept override;
+  Result<std::vector<std::string>> add_kernels(const KernelImage& image) noexcept override {
+    return overlays_.add(image, kernel_table());
+  }
+  [[nodiscard]] const ForeignKernel* find_kernel(std::string_view name) const noexcept override {
+    return overlays_.find(name);
+  }
   void close() noexcept override;
 
  private:
@@ -90,6 +97,7 @@ class CudaDevice final : public Device {
 
   const DeviceInfo info_;
   Home home_;
+  Overlays overlays_{home_};
   std::optional<Functions> functions_;
   std::optional<TensorMaps> maps_;
   Lowering lowering_;

@@ -107,8 +107,27 @@ Status lower(const ElementwiseCall& call, const Lowering& lowering, LaunchSink& 
   return sink.add(launch_of(function, walk, lowering.multiprocessors));
 }
 
+Status lower(const KernelCall& call, LaunchSink& sink) noexcept try {
+  const auto extents = [](const LaunchExtents& x) { return dim3(x.x, x.y, x.z); };
+  std::vector<void*> arguments;
+  for (const auto& bytes : call.arguments) {
+    arguments.push_back(const_cast<std::byte*>(bytes.data()));
+  }
+  arguments.push_back(nullptr);  // so that there is an address without arguments, too
+  return sink.add({.function = call.kernel->function,
+                   .grid = extents(call.grid),
+                   .block = extents(call.block),
+                   .shared = call.shared_bytes,
+                   .cluster = extents(call.cluster),
+                   .arguments = arguments.data(),
+                   .is_loaded = true});
+} catch (...) {
+  return error(Code::OutOfMemory, "no host memory for a launch");
+}
+
 Status lower(const Call& call, const Lowering& lowering, LaunchSink& sink) noexcept {
   if (const auto* product = std::get_if<GemmCall>(&call)) return lower(*product, lowering, sink);
+  if (const auto* foreign = std::get_if<KernelCall>(&call)) return lower(*foreign, sink);
   return lower(*std::get_if<ElementwiseCall>(&call), lowering, sink);
 }
 

@@ -6,15 +6,17 @@
 
 namespace girih::inline v0::cuda {
 
-/// One kernel, ready to run on a stream or to become a node of a graph. `params` points to the one
-/// argument, which the sink copies.
+/// One kernel, ready to run on a stream or to become a node of a graph.
 struct Launch {
   const void* function = nullptr;
-  unsigned grid = 1, block = 1, shared = 0;
-  unsigned cluster = 1;  ///< blocks of a cluster
+  dim3 grid = 1, block = 1;
+  unsigned shared = 0;
+  dim3 cluster = 1;  ///< blocks of a cluster
   /// The kernel waits for what came before by itself, so it may be set up while that drains.
   bool waits_itself = false;
-  const void* params = nullptr;
+  const void* params = nullptr;  ///< the one argument, which the sink copies
+  void** arguments = nullptr;    ///< of a kernel that has others, instead of `params`
+  bool is_loaded = false;        ///< already, with all the shared memory that it may ask for
 };
 
 class LaunchSink {
@@ -33,6 +35,7 @@ struct Lowering {
 /// Hands the kernels of one operation to `sink`, in order.
 Status lower(const GemmCall& call, const Lowering& lowering, LaunchSink& sink) noexcept;
 Status lower(const ElementwiseCall& call, const Lowering& lowering, LaunchSink& sink) noexcept;
+Status lower(const KernelCall& call, LaunchSink& sink) noexcept;
 Status lower(const Call& call, const Lowering& lowering, LaunchSink& sink) noexcept;
 
 /// A copy of strided elements, for operations that move their operands first.

@@ -3,46 +3,57 @@
 #include <array>
 
 namespace girih::inline v0::cuda {
+namespace {
+
+bool has_cluster(const Launch& launch) noexcept {
+  return launch.cluster.x * launch.cluster.y * launch.cluster.z > 1;
+}
+
+}  // namespace
+
+Status LoadSink::add(const Launch& launch) noexcept {
+  return launch.is_loaded ? Status{} : functions_.require(launch.function, launch.shared);
+}
 
 Status StreamSink::add(const Launch& launch) noexcept {
-  GIRIH_TRY(functions_.require(launch.function, launch.shared));
+  if (!launch.is_loaded) GIRIH_TRY(functions_.require(launch.function, launch.shared));
   std::array<cudaLaunchAttribute, 2> attributes;
   cudaLaunchConfig_t config{};
-  config.gridDim = dim3(launch.grid);
-  config.blockDim = dim3(launch.block);
+  config.gridDim = launch.grid;
+  config.blockDim = launch.block;
   config.dynamicSmemBytes = launch.shared;
   config.stream = stream_;
   config.attrs = attributes.data();
-  if (launch.cluster > 1) {  // even a cluster of one costs 0.15 us
+  if (has_cluster(launch)) {  // even a cluster of one costs 0.15 us
     cudaLaunchAttribute& attribute = attributes[config.numAttrs++];
     attribute.id = cudaLaunchAttributeClusterDimension;
-    attribute.val.clusterDim = {launch.cluster, 1, 1};
+    attribute.val.clusterDim = {launch.cluster.x, launch.cluster.y, launch.cluster.z};
   }
   if (launch.waits_itself) {
     cudaLaunchAttribute& attribute = attributes[config.numAttrs++];
     attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     attribute.val.programmaticStreamSerializationAllowed = 1;
   }
-  void* arguments[] = {const_cast<void*>(launch.params)};
-  GIRIH_CUDA_TRY(cudaLaunchKernelExC(&config, launch.function, arguments));
+  void* argument[] = {const_cast<void*>(launch.params)};
+  GIRIH_CUDA_TRY(cudaLaunchKernelExC(&config, launch.function,
+                                     launch.arguments != nullptr ? launch.arguments : argument));
   return {};
 }
 
 Status GraphSink::add(const Launch& launch) noexcept {
-  GIRIH_TRY(functions_.require(launch.function, launch.shared));
-  void* arguments[] = {const_cast<void*>(launch.params)};
+  if (!launch.is_loaded) GIRIH_TRY(functions_.require(launch.function, launch.shared));
+  void* argument[] = {const_cast<void*>(launch.params)};
   cudaKernelNodeParams params{};
   params.func = const_cast<void*>(launch.function);
-  params.gridDim = dim3(launch.grid);
-  params.blockDim = dim3(launch.block);
+  params.gridDim = launch.grid;
+  params.blockDim = launch.block;
   params.sharedMemBytes = launch.shared;
-  params.kernelParams = arguments;
+  params.kernelParams = launch.arguments != nullptr ? launch.arguments : argument;
   cudaGraphNode_t node = nullptr;
   GIRIH_CUDA_TRY(cudaGraphAddKernelNode(&node, graph_, nullptr, 0, &params));
-  if (launch.cluster > 1) {
+  if (has_cluster(launch)) {
     cudaKernelNodeAttrValue value{};
-    value.clusterDim.x = launch.cluster;
-    value.clusterDim.y = value.clusterDim.z = 1;
+    value.clusterDim = {launch.cluster.x, launch.cluster.y, launch.cluster.z};
     GIRIH_CUDA_TRY(
         cudaGraphKernelNodeSetAttribute(node, cudaLaunchAttributeClusterDimension, &value));
   }

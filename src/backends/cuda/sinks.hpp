@@ -9,9 +9,7 @@ namespace girih::inline v0::cuda {
 class LoadSink final : public LaunchSink {
  public:
   explicit LoadSink(Functions& functions) noexcept : functions_(functions) {}
-  Status add(const Launch& launch) noexcept override {
-    return functions_.require(launch.function, launch.shared);
-  }
+  Status add(const Launch& launch) noexcept override;
 
  private:
   Functions& functions_;

@@ -1,29 +1,11 @@
-#include <cstdlib>
-#include <spawn.h>
-#include <sys/wait.h>
-
 #include "core/storage.hpp"
+#include "cuda/device/child.hpp"
 #include "cuda/device/gpu_test.hpp"
 
 // A kernel that faults ends the context for its whole process, so it does so in a child.
 
-extern char** environ;
-
 namespace girih::testing {
 namespace {
-
-/// Runs one test of this program, which is switched off by its name, in a process of its own; gives
-/// its exit status.
-int run_alone(const std::string& test) {
-  std::string filter = "--gtest_filter=" + test, also = "--gtest_also_run_disabled_tests";
-  std::string program = "conformance";
-  char* const arguments[] = {program.data(), filter.data(), also.data(), nullptr};
-  pid_t child = 0;
-  if (posix_spawn(&child, "/proc/self/exe", nullptr, nullptr, arguments, environ) != 0) return -1;
-  int status = 0;
-  if (waitpid(child, &status, 0) != child || !WIFEXITED(status)) return -1;
-  return WEXITSTATUS(status);
-}
 
 /// A view of memory that does not exist.
 Tensor nowhere(Runtime& runtime) {

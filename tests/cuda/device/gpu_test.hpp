@@ -36,6 +36,8 @@ struct SplitProduct {
 
 }  // namespace girih::inline v0::testing
 
+/// Without a GPU the suite has no tests.
 #define GIRIH_FOR_EVERY_GPU(Suite)                                                    \
+  GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Suite);                               \
   INSTANTIATE_TEST_SUITE_P(Gpu, Suite, ::testing::ValuesIn(::girih::testing::gpus()), \
                            ::girih::testing::backend_name)
