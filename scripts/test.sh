@@ -9,4 +9,4 @@ install_packages "${build_packages[@]}" "${test_packages[@]}"
 scripts/check_format.sh
 cmake --preset dev
 cmake --build --preset dev
-ctest --preset dev -LE 'cuda|apple' "$@"
+ctest --preset dev -LE 'cuda|apple|deep' "$@"

@@ -11,6 +11,11 @@
 #include "blas.hpp"
 #include "support/allocations.hpp"
 #include "support/sanitizers.hpp"
+#include "support/system_calls.hpp"
+
+#if defined(__linux__)
+#include <sys/syscall.h>
+#endif
 
 // The library in a process: threads that call at once, fork, memory.
 
@@ -145,6 +150,24 @@ TEST(BlasProcess, SteadyStateAllocatesNothing) {
   }
   EXPECT_EQ(girih::testing::heap_allocations(), warm);
 }
+
+#if defined(__linux__) && !GIRIH_TEST_ASAN
+TEST(BlasProcess, SteadyStateWakesThreadsAndAsksNothingElseOfTheSystem) {
+  ExactProduct small('N', 'N', 8, 8, 8, 1, 0, 0, 1);
+  ExactProduct large('N', 'N', kLarge, kLarge, kLarge, 1, 0, 0, 2);
+  std::vector<float> small_c = small.c, large_c = large.c;
+  const auto run = [&](int rounds) {
+    for (int i = 0; i < rounds; ++i) {
+      call_in_place(small, small_c);
+      call_in_place(large, large_c);
+    }
+    return small_c == small.want && large_c == large.want;
+  };
+  EXPECT_EQ(girih::testing::first_system_call([&] { return run(3); }, [&] { return run(30); },
+                                              {SYS_futex, SYS_sched_yield}),
+            girih::testing::kNone);
+}
+#endif
 
 TEST(BlasProcess, WithoutMemoryForAWorkspaceTheProductIsExactAllTheSame) {
   ExactProduct shapes[] = {{'N', 'N', 500, 400, 700, 2, 3, 1, 1},

@@ -25,8 +25,8 @@ def run(*command, env=None):
 
 
 def configure(source, build, *options):
-    # One configuration for all, without debug information: the compiler's cache serves them all.
-    options += ("-DCMAKE_BUILD_TYPE=Release",)
+    # The flags of the release preset, so that one compilation, cached, serves several builds.
+    options += ("-DCMAKE_BUILD_TYPE=Release", "-DGIRIH_WERROR=ON")
     if shutil.which("ccache"):
         options += ("-DCMAKE_CXX_COMPILER_LAUNCHER=ccache",)
     run("cmake", "-G", "Ninja", "-S", source, "-B", build, *options)
