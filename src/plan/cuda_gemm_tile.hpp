@@ -17,9 +17,8 @@ constexpr int element_bytes(Element e) {
   return e == Element::F32 ? 4 : 2;
 }
 
-constexpr int kSharedLimit = 232448;   // 227 KiB: the most one sm_90 block may use
-constexpr int kStagingPerWarp = 4096;  // 16 x 64 f32, or two 16-row boxes of 128 bytes
-constexpr int kBarrierBytes = 256;     // full and empty barriers of at most 16 stages
+constexpr int kSharedLimit = 232448;  // 227 KiB: the most one sm_90 block may use
+constexpr int kBarrierBytes = 256;    // full and empty barriers of at most 16 stages
 constexpr int kMaxStages = 12;
 
 // Cooperative: the consumers split the rows of one tile. PingPong: each consumer owns whole tiles
@@ -59,8 +58,18 @@ constexpr int loaded_extent(Major major, int extent) {
 constexpr int stage_bytes(TileConfig c, Major rows, Major cols) {
   return (loaded_extent(rows, c.rows) + loaded_extent(cols, c.cols)) * c.depth * 2;
 }
+// Columns of a tile in one output box of a 2-byte type, which has one warp's 16 rows. Of 192
+// columns 64 would fit as well, but then one stage less does.
+constexpr int store_columns(int cols) {
+  return cols % 64 == 0 && cols != 192 ? 64 : cols % 32 == 0 ? 32 : 16;
+}
+constexpr int kStoreRows = 16;
+// One warp's: a chunk of f32, or two boxes of a 2-byte type.
+constexpr int warp_staging_bytes(int cols) {
+  return kStoreRows * store_columns(cols) * 4;
+}
 constexpr int staging_bytes(TileConfig c) {
-  return c.consumers * 4 * kStagingPerWarp;
+  return c.consumers * 4 * warp_staging_bytes(c.cols);
 }
 constexpr int bias_bytes(TileConfig c) {
   return c.consumers * c.cols * 4;
@@ -87,11 +96,6 @@ constexpr Box operand_box(Major major, int extent, int depth, int share) {
   return {box_width(major, extent), depth / share};
 }
 
-// Columns of a tile in one output box of a 2-byte type, which has one warp's 16 rows.
-constexpr int store_columns(int cols) {
-  return cols % 64 == 0 ? 64 : cols % 32 == 0 ? 32 : 16;
-}
-constexpr int kStoreRows = 16;
 constexpr Box output_box(TileConfig c, bool transposed) {
   const int columns = store_columns(c.cols);
   return transposed ? Box{kStoreRows, columns} : Box{columns, kStoreRows};

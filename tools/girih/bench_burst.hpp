@@ -35,7 +35,7 @@ class Burst {
   Burst& operator=(const Burst&) = delete;
 
   [[nodiscard]] Status replay() const;
-  /// "first + second": the functions of its kernels, in order, as the driver names them.
+  /// "first + second": its kernels as the driver names them, in the order that the graph lists.
   [[nodiscard]] std::string kernels() const;
 
  private:

@@ -28,18 +28,20 @@ Status lt_status(cublasStatus_t status, const char* what) {
 
 /// The functions of the library that are used here.
 struct Api {
-#define GIRIH_LT_FUNCTIONS(X)                                                                  \
-  X(cublasLtCreate)                                                                            \
-  X(cublasLtDestroy)                                                                           \
-  X(cublasLtGetVersion)                                                                        \
-  X(cublasLtMatmul)                                                                            \
-  X(cublasLtMatmulDescCreate)                                                                  \
-  X(cublasLtMatmulDescDestroy) X(cublasLtMatmulDescSetAttribute) X(cublasLtMatrixLayoutCreate) \
-      X(cublasLtMatrixLayoutDestroy) X(cublasLtMatrixLayoutSetAttribute)                       \
-          X(cublasLtMatmulPreferenceCreate) X(cublasLtMatmulPreferenceDestroy)                 \
-              X(cublasLtMatmulPreferenceSetAttribute) X(cublasLtMatmulAlgoGetHeuristic)
-#define GIRIH_LT_DECLARE(name) decltype(::name)* name = nullptr;
-  GIRIH_LT_FUNCTIONS(GIRIH_LT_DECLARE)
+  decltype(::cublasLtCreate)* create = nullptr;
+  decltype(::cublasLtDestroy)* destroy = nullptr;
+  decltype(::cublasLtGetVersion)* get_version = nullptr;
+  decltype(::cublasLtMatmul)* matmul = nullptr;
+  decltype(::cublasLtMatmulDescCreate)* desc_create = nullptr;
+  decltype(::cublasLtMatmulDescDestroy)* desc_destroy = nullptr;
+  decltype(::cublasLtMatmulDescSetAttribute)* desc_set_attribute = nullptr;
+  decltype(::cublasLtMatrixLayoutCreate)* layout_create = nullptr;
+  decltype(::cublasLtMatrixLayoutDestroy)* layout_destroy = nullptr;
+  decltype(::cublasLtMatrixLayoutSetAttribute)* layout_set_attribute = nullptr;
+  decltype(::cublasLtMatmulPreferenceCreate)* preference_create = nullptr;
+  decltype(::cublasLtMatmulPreferenceDestroy)* preference_destroy = nullptr;
+  decltype(::cublasLtMatmulPreferenceSetAttribute)* preference_set_attribute = nullptr;
+  decltype(::cublasLtMatmulAlgoGetHeuristic)* algo_get_heuristic = nullptr;
 
   static Result<Api> load() {
     const Result<SharedLibrary> library = SharedLibrary::open(
@@ -47,9 +49,21 @@ struct Api {
          "/usr/local/cuda/lib64/libcublasLt.so.12"});
     if (!library) return library.error();
     Api api;
-    bool complete = true;
-#define GIRIH_LT_FIND(name) complete = library->find(#name, api.name) && complete;
-    GIRIH_LT_FUNCTIONS(GIRIH_LT_FIND)
+    const bool complete =
+        library->find("cublasLtCreate", api.create) &&
+        library->find("cublasLtDestroy", api.destroy) &&
+        library->find("cublasLtGetVersion", api.get_version) &&
+        library->find("cublasLtMatmul", api.matmul) &&
+        library->find("cublasLtMatmulDescCreate", api.desc_create) &&
+        library->find("cublasLtMatmulDescDestroy", api.desc_destroy) &&
+        library->find("cublasLtMatmulDescSetAttribute", api.desc_set_attribute) &&
+        library->find("cublasLtMatrixLayoutCreate", api.layout_create) &&
+        library->find("cublasLtMatrixLayoutDestroy", api.layout_destroy) &&
+        library->find("cublasLtMatrixLayoutSetAttribute", api.layout_set_attribute) &&
+        library->find("cublasLtMatmulPreferenceCreate", api.preference_create) &&
+        library->find("cublasLtMatmulPreferenceDestroy", api.preference_destroy) &&
+        library->find("cublasLtMatmulPreferenceSetAttribute", api.preference_set_attribute) &&
+        library->find("cublasLtMatmulAlgoGetHeuristic", api.algo_get_heuristic);
     if (!complete) return error(Code::BackendUnavailable, "libcublasLt lacks a function");
     return api;
   }
@@ -61,7 +75,7 @@ struct Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
   ~Session() {
-    if (handle != nullptr) (void)api.cublasLtDestroy(handle);
+    if (handle != nullptr) (void)api.destroy(handle);
     if (workspace != nullptr) (void)cudaFree(workspace);
   }
 
@@ -122,45 +136,42 @@ class Product {
   [[nodiscard]] Status queue(int candidate, std::int64_t i) const {
     const PeerProduct& p = sets_[static_cast<std::size_t>(i) % sets_.size()];
     const float one = 1, zero = 0;
-    return lt_status(
-        session_->api.cublasLtMatmul(session_->handle, op_.get(), &one, p.b, a_.get(), p.a,
-                                     b_.get(), &zero, p.c, c_.get(), p.c, c_.get(),
-                                     &found_[static_cast<std::size_t>(candidate)].algo,
-                                     session_->workspace, kWorkspaceBytes, stream().get()),
-        "cublasLtMatmul");
+    return lt_status(session_->api.matmul(session_->handle, op_.get(), &one, p.b, a_.get(), p.a,
+                                          b_.get(), &zero, p.c, c_.get(), p.c, c_.get(),
+                                          &found_[static_cast<std::size_t>(candidate)].algo,
+                                          session_->workspace, kWorkspaceBytes, stream().get()),
+                     "cublasLtMatmul");
   }
 
  private:
   Product(std::shared_ptr<Session> session, std::span<const PeerProduct> products)
       : session_(std::move(session)),
         sets_(products.begin(), products.end()),
-        op_(nullptr, session_->api.cublasLtMatmulDescDestroy),
-        a_(nullptr, session_->api.cublasLtMatrixLayoutDestroy),
-        b_(nullptr, session_->api.cublasLtMatrixLayoutDestroy),
-        c_(nullptr, session_->api.cublasLtMatrixLayoutDestroy) {}
+        op_(nullptr, session_->api.desc_destroy),
+        a_(nullptr, session_->api.layout_destroy),
+        b_(nullptr, session_->api.layout_destroy),
+        c_(nullptr, session_->api.layout_destroy) {}
 
   template <class Value>
   Status set(cublasLtMatmulDescAttributes_t attribute, const Value& value) {
-    return lt_status(
-        session_->api.cublasLtMatmulDescSetAttribute(op_.get(), attribute, &value, sizeof value),
-        "cublasLtMatmulDescSetAttribute");
+    return lt_status(session_->api.desc_set_attribute(op_.get(), attribute, &value, sizeof value),
+                     "cublasLtMatmulDescSetAttribute");
   }
   template <class Value>
   Status set(cublasLtMatrixLayout_t layout, cublasLtMatrixLayoutAttribute_t attribute,
              const Value& value) {
-    return lt_status(
-        session_->api.cublasLtMatrixLayoutSetAttribute(layout, attribute, &value, sizeof value),
-        "cublasLtMatrixLayoutSetAttribute");
+    return lt_status(session_->api.layout_set_attribute(layout, attribute, &value, sizeof value),
+                     "cublasLtMatrixLayoutSetAttribute");
   }
 
   /// A row-major matrix of rows x columns as the library sees it.
   Status describe(Owned<cublasLtMatrixLayout_t>& layout, DType dtype, std::int64_t rows,
                   std::int64_t columns, std::int64_t ld) {
     cublasLtMatrixLayout_t made = nullptr;
-    GIRIH_TRY(lt_status(session_->api.cublasLtMatrixLayoutCreate(
-                            &made, type_of(dtype), static_cast<std::uint64_t>(columns),
-                            static_cast<std::uint64_t>(rows), ld),
-                        "cublasLtMatrixLayoutCreate"));
+    GIRIH_TRY(lt_status(
+        session_->api.layout_create(&made, type_of(dtype), static_cast<std::uint64_t>(columns),
+                                    static_cast<std::uint64_t>(rows), ld),
+        "cublasLtMatrixLayoutCreate"));
     layout.reset(made);
     const auto batch = static_cast<std::int32_t>(sets_.front().batch);
     GIRIH_TRY(set(made, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, batch));
@@ -170,7 +181,7 @@ class Product {
   Status describe() {
     const PeerProduct& p = sets_.front();
     cublasLtMatmulDesc_t op = nullptr;
-    GIRIH_TRY(lt_status(session_->api.cublasLtMatmulDescCreate(&op, CUBLAS_COMPUTE_32F, CUDA_R_32F),
+    GIRIH_TRY(lt_status(session_->api.desc_create(&op, CUBLAS_COMPUTE_32F, CUDA_R_32F),
                         "cublasLtMatmulDescCreate"));
     op_.reset(op);
     GIRIH_TRY(set(CUBLASLT_MATMUL_DESC_TRANSA, p.trans_b ? CUBLAS_OP_T : CUBLAS_OP_N));
@@ -191,13 +202,12 @@ class Product {
   Status ask() {
     const Api& api = session_->api;
     cublasLtMatmulPreference_t made = nullptr;
-    GIRIH_TRY(lt_status(api.cublasLtMatmulPreferenceCreate(&made), "cublasLtMatmulPreference"));
-    const Owned<cublasLtMatmulPreference_t> preference(made, api.cublasLtMatmulPreferenceDestroy);
+    GIRIH_TRY(lt_status(api.preference_create(&made), "cublasLtMatmulPreference"));
+    const Owned<cublasLtMatmulPreference_t> preference(made, api.preference_destroy);
     const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute,
                             const auto& value) -> Status {
-      return lt_status(
-          api.cublasLtMatmulPreferenceSetAttribute(made, attribute, &value, sizeof value),
-          "cublasLtMatmulPreferenceSetAttribute");
+      return lt_status(api.preference_set_attribute(made, attribute, &value, sizeof value),
+                       "cublasLtMatmulPreferenceSetAttribute");
     };
     const auto a = common_alignment(sets_, [](const PeerProduct& p) { return p.b; });
     const auto b = common_alignment(sets_, [](const PeerProduct& p) { return p.a; });
@@ -209,10 +219,10 @@ class Product {
     GIRIH_TRY(prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, c));
     std::array<cublasLtMatmulHeuristicResult_t, kCandidates> found{};
     int count = 0;
-    GIRIH_TRY(lt_status(api.cublasLtMatmulAlgoGetHeuristic(session_->handle, op_.get(), a_.get(),
-                                                           b_.get(), c_.get(), c_.get(), made,
-                                                           kCandidates, found.data(), &count),
-                        "cublasLtMatmulAlgoGetHeuristic"));
+    GIRIH_TRY(
+        lt_status(api.algo_get_heuristic(session_->handle, op_.get(), a_.get(), b_.get(), c_.get(),
+                                         c_.get(), made, kCandidates, found.data(), &count),
+                  "cublasLtMatmulAlgoGetHeuristic"));
     for (int i = 0; i < count; ++i) {
       const cublasLtMatmulHeuristicResult_t& each = found[static_cast<std::size_t>(i)];
       if (each.state == CUBLAS_STATUS_SUCCESS) found_.push_back(each);
@@ -276,7 +286,7 @@ class CublasLt final : public Peer {
   [[nodiscard]] std::string name() const override { return "cublaslt"; }
   [[nodiscard]] std::string description() const override {
     return fmt::format("cuBLASLt {}, {} candidates asked, workspace {} MiB",
-                       session_->api.cublasLtGetVersion(), kCandidates, kWorkspaceBytes >> 20);
+                       session_->api.get_version(), kCandidates, kWorkspaceBytes >> 20);
   }
   [[nodiscard]] bool supports(DType operands, DType output) const override {
     if (operands == DType::F32) return output == DType::F32;
@@ -320,7 +330,7 @@ Result<std::unique_ptr<Peer>> load_cublaslt() {
   session->api = *api;
   session->stream = *std::move(stream);
   GIRIH_TRY(cuda_status(cudaMalloc(&session->workspace, kWorkspaceBytes), "cudaMalloc"));
-  GIRIH_TRY(lt_status(session->api.cublasLtCreate(&session->handle), "cublasLtCreate"));
+  GIRIH_TRY(lt_status(session->api.create(&session->handle), "cublasLtCreate"));
   return std::unique_ptr<Peer>(std::make_unique<CublasLt>(std::move(session)));
 }
 

@@ -13,6 +13,8 @@ namespace {
 /// One replay lasts about so long, so that queueing it is no part of the time.
 constexpr double kReplaySeconds = 2e-3;
 constexpr std::int64_t kMostReplayed = 1024;
+/// A contender whose times do not settle is warmed up for as long as so many rounds.
+constexpr double kWarmUpRounds = 40;
 
 /// Someone who makes the product, with the case's epilogue or without.
 struct Subject {

@@ -30,7 +30,7 @@ struct LaunchOptions {
   CaseOptions cases;
   std::string rows, timings;
   int most = 48;
-  int rounds = 11;
+  int rounds = 31;
 };
 
 /// What was found for one product.
@@ -155,7 +155,7 @@ Result<Finding> Search::run(const LaunchOptions& options) {
   }
   const Result<std::vector<Times>> times = run_rounds(
       finalists,
-      {.rounds = options.rounds, .round_seconds = 0.02, .warm_up_seconds = 1, .progress = {}});
+      {.rounds = options.rounds, .round_seconds = 0.005, .warm_up_seconds = 0.2, .progress = {}});
   if (!times) return times.error();
   std::size_t best = 0;
   for (std::size_t i = 1; i < times->size(); ++i) {
@@ -269,7 +269,7 @@ void add_bench_launches(CLI::App& bench, Action& action) {
   add_case_options(*app, options->cases);
   app->add_option("--most", options->most, "Launches timed a product, best predicted; default 48")
       ->check(CLI::Range(1, 10000));
-  app->add_option("--rounds", options->rounds, "Interleaved rounds of the six fastest; default 11")
+  app->add_option("--rounds", options->rounds, "Interleaved rounds of the six fastest; default 31")
       ->check(CLI::Range(1, 1001));
   app->add_option("--rows", options->rows,
                   "Write the fastest as rows of src/plan/cuda_gemm_tuned_h200.inc to this file")

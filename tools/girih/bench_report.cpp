@@ -218,7 +218,8 @@ void print_table(const BenchReport& report) {
   };
   if (groups.size() > 1) {
     for (const Group& group : groups) {
-      print(fmt::format("{} {} {}: ", group.ladder, name(group.dtype), name(group.layout)),
+      const std::string ladder = group.ladder.empty() ? "" : group.ladder + ' ';
+      print(fmt::format("{}{} {}: ", ladder, name(group.dtype), name(group.layout)),
             summarise(report.rows, [&](const BenchRow& row) { return group.holds(row); }));
     }
   }

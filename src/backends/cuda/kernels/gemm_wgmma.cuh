@@ -223,7 +223,7 @@ struct GemmKernel {
     return kPingPong ? 0 : (threadIdx.x / 128 - 1) * kConsumerRows;
   }
   __device__ __forceinline__ std::uint32_t staging_at() const {
-    return base + kStages * kStageBytes + (threadIdx.x / 32 - 4) * kStagingPerWarp;
+    return base + kStages * kStageBytes + (threadIdx.x / 32 - 4) * warp_staging_bytes(kTile.cols);
   }
   __device__ __forceinline__ std::uint32_t bias_at() const {
     return base + kStages * kStageBytes + staging_bytes(kTile) +

@@ -1,6 +1,6 @@
 #pragma once
 // How one consumer warp turns its accumulators into C. A warp owns 16 of every 64 rows of its
-// warpgroup's tile and 4 KiB of staging memory, so no warp waits for another.
+// warpgroup's tile and staging memory of its own, so no warp waits for another.
 //
 // An accumulator block of 16 x 8: lane l holds (l / 4, 2 * (l % 4) + {0, 1}) in [0], [1] and row +
 // 8 in [2], [3].
@@ -18,7 +18,7 @@ struct WarpOutput {
   using Accumulators = float[kSlabs][kCols / 2];
   static constexpr int kChunk = store_columns(kCols);  // columns staged at a time
   static constexpr int kChunks = kCols / kChunk;
-  static constexpr std::uint32_t kHalf = kStagingPerWarp / 2;
+  static constexpr std::uint32_t kHalf = warp_staging_bytes(kCols) / 2;
   static constexpr int kUnits = kChunk / 4;  // 16-byte units of an f32 row of a chunk
 
   const GemmParams& p;
