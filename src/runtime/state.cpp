@@ -150,7 +150,8 @@ Status RuntimeState::hold(std::span<const Tensor* const> tensors) noexcept try {
   for (const Tensor* tensor : tensors) {
     if (tensor != nullptr) held->push_back(TensorAccess::storage(*tensor));
   }
-  return note(device_->hold_for_capture(std::move(held)));
+  // What is held keeps the device, so there must be something.
+  return held->empty() ? Status{} : note(device_->hold_for_capture(std::move(held)));
 } catch (...) {
   return error(Code::OutOfMemory, "no host memory to capture an operation");
 }

@@ -16,6 +16,11 @@ namespace {
 /// Submissions that may be under way before `submit` waits for the oldest.
 constexpr std::uint64_t kEvents = 256;
 
+Status check_handle(const ForeignEvent& event, const char* what) noexcept {
+  if (event.handle != nullptr) return {};
+  return error(Code::InvalidOption, "{}: the event is null", what);
+}
+
 /// A foreign event that CUDA refuses is the caller's mistake, not a failure of the device.
 Status check_event(cudaError_t status, const char* what) noexcept {
   if (status != cudaErrorInvalidValue && status != cudaErrorInvalidResourceHandle) {
@@ -306,12 +311,14 @@ Result<void*> CudaDevice::native_object(NativeObject object) noexcept {
 }
 
 Status CudaDevice::record(const ForeignEvent& event) noexcept {
+  GIRIH_TRY(check_handle(event, "record"));
   const Current current(home_.driver(), home_.context());
   return check_event(cudaEventRecord(static_cast<cudaEvent_t>(event.handle), home_.stream()),
                      "record");
 }
 
 Status CudaDevice::wait_for(const ForeignEvent& event) noexcept {
+  GIRIH_TRY(check_handle(event, "wait_for"));
   const Current current(home_.driver(), home_.context());
   return check_event(cudaStreamWaitEvent(home_.stream(), static_cast<cudaEvent_t>(event.handle), 0),
                      "wait_for");
@@ -356,6 +363,7 @@ Counters counters(const Device& device) noexcept {
 }
 
 Result<std::unique_ptr<Device>> open(const std::optional<CudaHandles>& handles) noexcept try {
+  const CaptureTolerant tolerant;
   const CudaHandles wanted = handles.value_or(CudaHandles{});
   Probe found = probe(wanted.device);
   if (found.presence != Presence::Usable) {

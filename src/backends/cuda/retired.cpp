@@ -1,6 +1,5 @@
 #include "backends/cuda/retired.hpp"
 
-#include <algorithm>
 #include <utility>
 
 namespace girih::inline v0::cuda {
@@ -68,13 +67,15 @@ void Retired::collect(const Home& home) noexcept {
     held.swap(held_);
     for (std::byte* const block : blocks_) free_block(block, home.stream());
     blocks_.clear();
-    const auto rest = std::stable_partition(imports_.begin(), imports_.end(),
-                                            [&](Import& import) { return !is_over(import, home); });
-    try {
-      over.assign(rest, imports_.end());
-      imports_.erase(rest, imports_.end());
-    } catch (...) {  // next time
+    std::size_t kept = 0;
+    for (Import& import : imports_) {
+      if (is_over(import, home)) {
+        remember(over, import);
+      } else {
+        imports_[kept++] = import;
+      }
     }
+    imports_.resize(kept);
     has_any_ = !imports_.empty();
   }
   // Outside the lock: both may retire more.
@@ -83,14 +84,17 @@ void Retired::collect(const Home& home) noexcept {
 
 void Retired::finish(const Home& home) noexcept {
   collect(home);
-  const std::lock_guard lock(mutex_);
-  for (const Import& import : imports_) {
+  std::vector<Import> imports;
+  {
+    const std::lock_guard lock(mutex_);
+    imports.swap(imports_);
+    for (std::byte* const block : blocks_) free_block(block, home.stream());
+    blocks_.clear();
+  }
+  for (const Import& import : imports) {
     if (import.after != nullptr) (void)cudaEventDestroy(import.after);
     import.done(import.context);
   }
-  imports_.clear();
-  for (std::byte* const block : blocks_) free_block(block, home.stream());
-  blocks_.clear();
 }
 
 }  // namespace girih::inline v0::cuda
