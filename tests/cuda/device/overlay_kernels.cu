@@ -17,4 +17,6 @@ extern "C" __global__ void test_extents(int* y, int last) {
 
 extern "C" __global__ void test_nothing() {}
 
-extern "C" __global__ void test_trap() { __trap(); }
+extern "C" __global__ void test_trap() {
+  __trap();
+}
