@@ -76,6 +76,12 @@ Buffer* find_buffer(const void* address) noexcept {
   return &buffer;
 }
 
+void for_each_buffer(void (*visit)(Buffer&, void*), void* context) {
+  Heap& all = heap();
+  const std::lock_guard lock(all.mutex);
+  for (auto& [address, buffer] : all.buffers) visit(buffer, context);
+}
+
 void set_resident(std::byte* data, bool is_resident) noexcept {
   Heap& all = heap();
   const std::lock_guard lock(all.mutex);

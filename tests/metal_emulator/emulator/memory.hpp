@@ -34,6 +34,13 @@ class BufferLock {
 };
 /// The buffer whose memory or guard pages hold the address; null if there is none. Under the lock.
 Buffer* find_buffer(const void* address) noexcept;
+void for_each_buffer(void (*visit)(Buffer&, void*), void* context);
+/// Visits every buffer.
+template <class Visit>
+void for_each_buffer(Visit visit) {
+  for_each_buffer([](Buffer& buffer, void* context) { (*static_cast<Visit*>(context))(buffer); },
+                  &visit);
+}
 /// Of a buffer given by its first byte.
 void set_resident(std::byte* data, bool is_resident) noexcept;
 
