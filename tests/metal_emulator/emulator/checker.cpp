@@ -150,7 +150,7 @@ void check_device_access(Buffer& buffer, const std::byte* address, std::size_t b
 void check_access(const void* address, std::size_t bytes, bool is_write, bool is_atomic,
                   const Site& site) {
   Lane* const lane = execution().lane;
-  if (lane == nullptr || bytes == 0 || is_lane_stack(address)) return;
+  if (lane == nullptr || bytes == 0) return;
   ++statistics().accesses;
   const auto* const at = static_cast<const std::byte*>(address);
   const bool in_threadgroup = is_threadgroup_memory(address);

@@ -20,16 +20,6 @@ std::byte* map_memory(std::size_t bytes) {
   return static_cast<std::byte*>(memory);
 }
 
-std::byte* stacks() {
-  static std::byte* const memory = map_memory(kMaxThreads * Fiber::kStackStride);
-  return memory;
-}
-
-bool is_within(const void* address, const std::byte* first, std::size_t bytes) noexcept {
-  const auto* const at = static_cast<const std::byte*>(address);
-  return at >= first && at < first + bytes;
-}
-
 Dim3 position_of(unsigned index, const Dim3& extents) noexcept {
   return {index % extents.x, index / extents.x % extents.y, index / extents.x / extents.y};
 }
@@ -125,35 +115,10 @@ std::vector<unsigned> ordered(std::uint64_t count, std::mt19937_64& random) {
 
 }  // namespace
 
-Config& config() noexcept {
-  static Config instance;
-  return instance;
-}
-
-Statistics& statistics() noexcept {
-  static Statistics instance;
-  return instance;
-}
-
-Execution& execution() noexcept {
-  static Execution instance;
-  return instance;
-}
-
-bool is_lane_stack(const void* address) noexcept {
-  static const std::byte* const first = stacks();
-  return is_within(address, first, kMaxThreads * Fiber::kStackStride);
-}
-
-std::byte* threadgroup_arena() {
-  static std::byte* const memory = map_memory(kArenaBytes);
-  return memory;
-}
-
-bool is_threadgroup_memory(const void* address) noexcept {
-  static const std::byte* const first = threadgroup_arena();
-  return is_within(address, first, kArenaBytes);
-}
+Config the_config;
+Statistics the_statistics;
+Execution the_execution;
+Arenas the_arenas;
 
 void order_dispatches() noexcept {
   ++execution().hazard_epoch;
@@ -163,7 +128,7 @@ void reserve_lanes(unsigned count) {
   Execution& run = execution();
   run.lanes.reserve(kMaxThreads);
   while (run.lanes.size() < count) {
-    run.lanes.emplace_back(stacks() + run.lanes.size() * Fiber::kStackStride);
+    run.lanes.emplace_back(the_arenas.stacks + run.lanes.size() * Fiber::kStackStride);
   }
   run.lane_count = count;
 }
@@ -215,6 +180,9 @@ void schedule(std::vector<unsigned>& order, std::uint64_t seed) {
 void dispatch(const Kernel& kernel, Arguments arguments, Dim3 threadgroups, Dim3 threads) {
   require_threads(kernel, threads);
   const BufferLock lock;
+  if (the_arenas.stacks == nullptr) {
+    the_arenas = {map_memory(kMaxThreads * Fiber::kStackStride), map_memory(kArenaBytes)};
+  }
   Execution& run = execution();
   reserve_lanes(static_cast<unsigned>(threads.count()));
   run.kernel = &kernel;

@@ -60,14 +60,29 @@ struct Execution {
   std::size_t array_bytes = 0;
   std::optional<Finding> finding;
 };
-Execution& execution() noexcept;
+extern Execution the_execution;
+inline Execution& execution() noexcept {
+  return the_execution;
+}
 
-/// True for the stacks of all lanes.
-bool is_lane_stack(const void* address) noexcept;
-/// True for the arena that threadgroup arrays are cut from.
-bool is_threadgroup_memory(const void* address) noexcept;
-std::byte* threadgroup_arena();
 constexpr std::size_t kArenaBytes = 65536;
+/// The stacks of all lanes, and what threadgroup arrays are cut from: mapped by the first dispatch.
+struct Arenas {
+  std::byte* stacks = nullptr;
+  std::byte* threadgroup = nullptr;
+};
+extern Arenas the_arenas;
+inline bool is_within(const void* address, const std::byte* first, std::size_t bytes) noexcept {
+  const auto offset =
+      reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(first);
+  return offset < bytes;
+}
+inline bool is_lane_stack(const void* address) noexcept {
+  return is_within(address, the_arenas.stacks, kMaxThreads * Fiber::kStackStride);
+}
+inline bool is_threadgroup_memory(const void* address) noexcept {
+  return is_within(address, the_arenas.threadgroup, kArenaBytes);
+}
 
 /// Checks one access of the running lane.
 void check_access(const void* address, std::size_t bytes, bool is_write, bool is_atomic,

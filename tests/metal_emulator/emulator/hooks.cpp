@@ -9,10 +9,10 @@ namespace {
 
 using girih::emulator::check_access;
 using girih::emulator::config;
-using girih::emulator::execution;
+using girih::emulator::is_lane_stack;
 
 void note(const void* address, std::size_t bytes, bool is_write, void* instruction) {
-  if (execution().lane == nullptr || !config().checks_accesses) return;
+  if (is_lane_stack(address) || !config().checks_accesses) return;
   check_access(address, bytes, is_write, false,
                {is_write ? "write" : "read", "", 0, reinterpret_cast<std::uintptr_t>(instruction)});
 }

@@ -69,12 +69,18 @@ struct Config {
   bool truncates_f32 = true;
   std::size_t threadgroup_memory = 32768;
 };
-Config& config() noexcept;
+extern Config the_config;
+inline Config& config() noexcept {
+  return the_config;
+}
 
 /// What the last dispatches did.
 struct Statistics {
   std::uint64_t dispatches = 0, threadgroups = 0, switches = 0, rendezvous = 0, accesses = 0;
 };
-Statistics& statistics() noexcept;
+extern Statistics the_statistics;
+inline Statistics& statistics() noexcept {
+  return the_statistics;
+}
 
 }  // namespace girih::inline v0::emulator

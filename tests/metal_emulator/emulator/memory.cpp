@@ -15,9 +15,9 @@ struct Heap {
   Buffer* last = nullptr;                    ///< that was found
 };
 
+Heap the_heap;
 Heap& heap() noexcept {
-  static Heap instance;
-  return instance;
+  return the_heap;
 }
 
 std::uintptr_t address_of(const void* pointer) noexcept {

@@ -40,13 +40,16 @@ class Shadow {
     Cell* first;
     std::size_t count;
   };
-  Cells at(std::size_t offset, std::size_t bytes);
+  Cells at(std::size_t offset, std::size_t bytes) {
+    while (((offset | bytes) & ((std::size_t{1} << shift_) - 1)) != 0) refine();
+    return {cells_ + (offset >> shift_), bytes >> shift_};
+  }
 
  private:
-  void refine(std::size_t granule);
+  void refine();
 
   std::size_t bytes_ = 0;
-  std::size_t granule_ = 4;
+  unsigned shift_ = 2;  ///< a granule has 2^shift bytes
   Cell* cells_ = nullptr;
 };
 

@@ -118,7 +118,7 @@ void* threadgroup_array(const Site& site, std::size_t bytes) {
   // Shadows are kept from one threadgroup to the next: what they hold is told apart by its number.
   static std::map<std::size_t, Shadow> shadows;
   Shadow& shadow = shadows.try_emplace(run.array_bytes, kArenaBytes).first->second;
-  std::byte* const data = threadgroup_arena() + run.array_bytes;
+  std::byte* const data = the_arenas.threadgroup + run.array_bytes;
   run.arrays.push_back({site, data, bytes, &shadow});
   run.array_bytes += (bytes + 15) / 16 * 16 + kGap;
   std::memset(data, 0xFF, bytes);
@@ -126,15 +126,18 @@ void* threadgroup_array(const Site& site, std::size_t bytes) {
 }
 
 void note_read(const void* address, std::size_t bytes, const Site& site) {
-  if (config().checks_accesses) check_access(address, bytes, false, false, site);
+  if (config().checks_accesses && !is_lane_stack(address))
+    check_access(address, bytes, false, false, site);
 }
 
 void note_write(const void* address, std::size_t bytes, const Site& site) {
-  if (config().checks_accesses) check_access(address, bytes, true, false, site);
+  if (config().checks_accesses && !is_lane_stack(address))
+    check_access(address, bytes, true, false, site);
 }
 
 void note_atomic(const void* address, std::size_t bytes, bool is_write, const Site& site) {
-  if (config().checks_accesses) check_access(address, bytes, is_write, true, site);
+  if (config().checks_accesses && !is_lane_stack(address))
+    check_access(address, bytes, is_write, true, site);
 }
 
 void fail(const char* kind, const std::string& text) {

@@ -85,12 +85,11 @@ inline void finish(int sum, Index m, Index n, Index batch, thread const Epilogue
   c[at] = int(clamp(x, Index(-2147483648l), Index(2147483647l)));
 }
 
-// Of one product: straight to C, or to the partial sums of its slice.
+// An element of one product: straight to C, or to the partial sums of its slice.
 template <typename Sum>
 inline void deliver(Sum sum, Index m, Index n, Index batch, Index slice,
                     device uchar* partials, thread const EpilogueBuffers& buffers,
                     constant GemmParams& p) {
-  if (m >= p.m || n >= p.n) return;
   if (p.slices > 1) {
     const Index at = ((slice * p.batch + batch) * p.m + m) * p.n + n;
     reinterpret_cast<device Sum*>(partials)[at] = sum;

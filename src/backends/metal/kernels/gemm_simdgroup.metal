@@ -67,9 +67,13 @@ template <typename T, int kRows, int kColumns, int kDepth, int kSimdgroups>
       }
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    for (int i = thread_index; i < kRows * kColumns; i += kThreads) {
-      deliver(c_tile[i], row + i / kColumns, column + i % kColumns, place.batch, place.slice,
-              partials, buffers, p);
+    const int rows = int(min(p.m - row, Index(kRows)));
+    const int columns = int(min(p.n - column, Index(kColumns)));
+    for (int i = thread_index; i < rows * kColumns; i += kThreads) {
+      const int at = i % kColumns;
+      if (at >= columns) continue;
+      deliver(c_tile[i], row + i / kColumns, column + at, place.batch, place.slice, partials,
+              buffers, p);
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
   }
@@ -128,10 +132,13 @@ template <int kRows, int kColumns, int kDepth, int kSimdgroups>
       }
       threadgroup_barrier(mem_flags::mem_threadgroup);
     }
+    const int rows = int(min(p.m - row, Index(kRows)));
+    const int columns = int(min(p.n - column, Index(kColumns)));
     for (int i = 0; i < kThreadRows; ++i) {
       for (int j = 0; j < kThreadColumns; ++j) {
-        deliver(sums[i][j], row + first_row + i, column + first_column + j * kAcross, place.batch,
-                place.slice, partials, buffers, p);
+        const int m = first_row + i, n = first_column + j * kAcross;
+        if (m >= rows || n >= columns) continue;
+        deliver(sums[i][j], row + m, column + n, place.batch, place.slice, partials, buffers, p);
       }
     }
   }

@@ -58,6 +58,7 @@ template <typename T, typename Sum, int kRows, int kColumns, int kSimdgroups, bo
     for (ushort i = 0; i < sums.get_capacity(); ++i) {
       if (!sums.is_valid_element(i)) continue;
       const auto at = sums.get_multidimensional_index(i);
+      if (at[1] >= rows || at[0] >= columns) continue;
       deliver(sums[i], row + at[1], column + at[0], place.batch, place.slice, partials, buffers, p);
     }
   }
