@@ -34,4 +34,4 @@ build_packages=(g++ cmake ninja-build ccache libexpected-dev libfmt-dev libhwy-d
                 nlohmann-json3-dev libcli11-dev)
 # What the tests and the checks need besides.
 test_packages=(libgtest-dev python3 clang-format-14 clang-tidy-14 binutils libblas3 libblas-test
-               python3-numpy)
+               python3-numpy clang-19 libclang-rt-19-dev)

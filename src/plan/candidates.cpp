@@ -11,9 +11,7 @@ Obstacle obstacle(const Demand& demand, const KernelInfo& kernel, const Selectio
   if (kernel.backend != context.device->backend) return Obstacle::Backend;
   if (!kernel.operands.has(demand.operand)) return Obstacle::Operands;
   if (!kernel.outputs.has(demand.output)) return Obstacle::Outputs;
-  if (demand.precision == Precision::Tf32 && kernel.backend != Backend::Metal) {
-    return Obstacle::Precision;
-  }
+  if (demand.precision == Precision::Tf32) return Obstacle::Precision;  // no row rounds so
   if (demand.path != Path::Auto && demand.path != kernel.path) return Obstacle::Path;
   // Rows are invariant only if it is known how a kernel adds up.
   if (demand.reproducibility == Reproducibility::RowInvariant && demand.op == Op::Gemm &&

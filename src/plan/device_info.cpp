@@ -37,9 +37,18 @@ std::vector<DeviceInfo> make_fixtures() {
              .memory_bytes = (gib)*kGiB,                                          \
              .multiprocessors = count,                                            \
              .compute_capability = capability},
+#define GIRIH_METAL_FIXTURE(label, set, count, ghz, gb_per_s, gib) \
+  DeviceInfo{.backend = Backend::Metal,                            \
+             .name = label,                                        \
+             .features = Features{GIRIH_UNWRAP set},               \
+             .clock_ghz = ghz,                                     \
+             .memory_gb_per_s = gb_per_s,                          \
+             .memory_bytes = (gib)*kGiB,                           \
+             .multiprocessors = count},
   return {
 #include "plan/fixtures.inc"
   };
+#undef GIRIH_METAL_FIXTURE
 #undef GIRIH_CUDA_FIXTURE
 #undef GIRIH_FIXTURE
 #undef GIRIH_UNWRAP

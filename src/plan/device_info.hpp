@@ -57,7 +57,7 @@ struct DeviceInfo {
   std::int64_t l3_bytes = 0;   ///< CPU: shared, in all
   double memory_gb_per_s = 0;  ///< a guess where it was not measured
   std::int64_t memory_bytes = 0;
-  int multiprocessors = 0;     ///< cuda
+  int multiprocessors = 0;     ///< cuda; metal: GPU cores
   int compute_capability = 0;  ///< cuda: 90 for 9.0
 };
 

@@ -7,6 +7,7 @@
 #include "plan/cuda_gemm_cost.hpp"
 #include "plan/cuda_gemm_layout.hpp"
 #include "plan/gemm_cost.hpp"
+#include "plan/metal_gemm.hpp"
 
 namespace girih::inline v0 {
 namespace {
@@ -23,8 +24,14 @@ Demand demand_of(const GemmProblem& problem) noexcept {
 /// `kernel` of the result is null if the row cannot serve these extents.
 GemmSelection candidate(const GemmProblem& problem, const KernelInfo& kernel,
                         const SelectionContext& context) noexcept {
-  return kernel.backend == Backend::Cuda ? cuda_gemm_candidate(problem, kernel, context)
-                                         : cpu_gemm_candidate(problem, kernel, context);
+  switch (kernel.backend) {
+    case Backend::Cuda:
+      return cuda_gemm_candidate(problem, kernel, context);
+    case Backend::Metal:
+      return metal_gemm_candidate(problem, kernel, context);
+    default:
+      return cpu_gemm_candidate(problem, kernel, context);
+  }
 }
 
 /// Measured beats predicted, then less time. On a GPU a matrix row beats a portable one at every
@@ -72,6 +79,22 @@ void note_cuda(const GemmProblem& problem, const GemmSelection& choice,
   }
 }
 
+void note_metal(const GemmProblem& problem, const GemmSelection& choice,
+                std::vector<std::string>& notes) {
+  if (choice.kernel->backend != Backend::Metal) return;
+  if (choice.split_k > 1) notes.emplace_back("a second kernel adds the slices of K in order");
+  if (choice.kernel->reduction == Reduction::SimdgroupF32 && problem.a.dtype == DType::F32) {
+    notes.emplace_back("f32 stays off the matrix unit, which would drop 13 bits of each operand");
+  }
+  if (choice.kernel->path != Path::Matrix || problem.skips_product()) return;
+  if (metal_operand(problem.a).packed) {
+    notes.emplace_back("A is packed first: matmul2d cannot read its layout");
+  }
+  if (metal_operand(problem.b).packed) {
+    notes.emplace_back("B is packed first: matmul2d cannot read its layout");
+  }
+}
+
 std::vector<std::string> notes_on(const GemmProblem& problem, const GemmSelection& choice) {
   std::vector<std::string> notes;
   if (problem.precision == Precision::Fast) {
@@ -83,6 +106,7 @@ std::vector<std::string> notes_on(const GemmProblem& problem, const GemmSelectio
         "bits depend on types and K only, not on tile, block or threads: every row is invariant");
   }
   note_cuda(problem, choice, notes);
+  note_metal(problem, choice, notes);
   if (choice.concurrent_products > 1) notes.emplace_back("the batch is spread over the threads");
   return notes;
 }

@@ -21,6 +21,10 @@ std::string_view name(Reduction reduction) noexcept {
       return "sequential_f32";
     case Reduction::ExactI32:
       return "exact_i32";
+    case Reduction::SimdgroupF32:
+      return "simdgroup_f32";
+    case Reduction::TensorOpsF32:
+      return "tensorops_f32";
     case Reduction::WgmmaF32:
       return "wgmma_f32";
   }

@@ -33,6 +33,8 @@ enum class Reduction : std::uint8_t {
   None,           ///< no sum
   SequentialF32,  ///< one fused multiply-add chain in f32, k = 0, 1, 2, ...
   ExactI32,       ///< integers: order does not matter
+  SimdgroupF32,  ///< f32 sums of 8 x 8 x 8 products in order of k, each in an order of its own
+  TensorOpsF32,  ///< f32 sums of Metal's matmul2d over all of k; slices of K added in order
   WgmmaF32,  ///< f32 sums of the Hopper matrix unit over k in order; slices of K added in order
 };
 std::string_view name(Reduction reduction) noexcept;

@@ -2,10 +2,25 @@
 
 #include "backends/cpu/device.hpp"
 #include "backends/cuda/device.hpp"
+#include "backends/metal/device.hpp"
 #include "core/error.hpp"
 
 namespace girih::inline v0 {
 namespace {
+
+bool has_cuda() {
+  return cuda::probe().presence == cuda::Presence::Usable;
+}
+bool has_metal() {
+  return metal::probe().presence == metal::Presence::Usable;
+}
+
+/// Why policy accel cannot be followed.
+std::string accelerator_reason() {
+  if (cuda::is_built()) return cuda::probe().reason;
+  if (metal::is_built()) return metal::probe().reason;
+  return "this build has no accelerator backend";
+}
 
 /// The backend that policy and options come to.
 Result<Backend> resolve(const RuntimeOptions& options) noexcept try {
@@ -14,24 +29,19 @@ Result<Backend> resolve(const RuntimeOptions& options) noexcept try {
       case Policy::Cpu:
         return Backend::Cpu;
       case Policy::Auto:
-        return cuda::probe().presence == cuda::Presence::Usable ? Backend::Cuda : Backend::Cpu;
-      case Policy::Accel: {
-        if (!cuda::is_built()) {
-          return error(Code::BackendUnavailable,
-                       "policy accel: this build has no accelerator backend");
-        }
-        const cuda::Probe found = cuda::probe();
-        if (found.presence == cuda::Presence::Usable) return Backend::Cuda;
-        return error(Code::BackendUnavailable, "policy accel: {}", found.reason);
-      }
+        return has_cuda() ? Backend::Cuda : has_metal() ? Backend::Metal : Backend::Cpu;
+      case Policy::Accel:
+        if (has_cuda()) return Backend::Cuda;
+        if (has_metal()) return Backend::Metal;
+        return error(Code::BackendUnavailable, "policy accel: {}", accelerator_reason());
     }
     return error(Code::InvalidOption, "policy {} does not exist", static_cast<int>(options.policy));
   }
   switch (*options.backend) {
     case Backend::Cpu:
-    case Backend::Cuda:  // says itself what is in the way
-      return *options.backend;
+    case Backend::Cuda:  // these say themselves what is in the way
     case Backend::Metal:
+      return *options.backend;
     case Backend::Rocm:
       return error(Code::BackendUnavailable, "backend {}: not part of this build",
                    name(*options.backend));
@@ -82,6 +92,7 @@ Result<std::shared_ptr<Executor>> executor_for(const RuntimeOptions& options,
 Result<std::unique_ptr<Device>> open_backend(Backend backend, const RuntimeOptions& options,
                                              const Environment& environment) noexcept {
   if (backend == Backend::Cuda) return cuda::open(options.cuda);
+  if (backend == Backend::Metal) return metal::open(options.metal);
   const Result<std::shared_ptr<Executor>> executor = executor_for(options, environment);
   if (!executor) return executor.error();
   return cpu::open(*executor);
@@ -106,15 +117,21 @@ Result<std::shared_ptr<Device>> open_device(const RuntimeOptions& options,
 
 AcceleratorState probe_accelerator() noexcept {
   AcceleratorState state;
-  state.is_built = cuda::is_built();
+  state.is_built = cuda::is_built() || metal::is_built();
   if (!state.is_built) return state;
-  try {
-    const cuda::Probe found = cuda::probe();
-    state.is_present =
-        found.presence == cuda::Presence::Unusable || found.presence == cuda::Presence::Usable;
-    state.is_usable = found.presence == cuda::Presence::Usable;
-    if (state.is_present) state.backend = Backend::Cuda;
+  const auto note = [&state](const auto& found, Backend backend) {
+    using Presence = decltype(found.presence);
+    const bool is_usable = found.presence == Presence::Usable;
+    if (!is_usable && found.presence != Presence::Unusable) return;
+    if (state.is_usable) return;
+    state.is_present = true;
+    state.is_usable = is_usable;
+    state.backend = backend;
     state.name = found.info.name;
+  };
+  try {
+    note(cuda::probe(), Backend::Cuda);
+    note(metal::probe(), Backend::Metal);
   } catch (...) {  // no memory for a name: nothing is known, which is what the state says
   }
   return state;
@@ -126,6 +143,8 @@ std::span<const KernelInfo> kernels_of(Backend backend) noexcept {
       return cpu::kernel_table();
     case Backend::Cuda:
       return cuda::kernel_table();
+    case Backend::Metal:
+      return metal::kernel_table();
     default:
       return {};
   }

@@ -4,14 +4,17 @@
 
 #include "backends/cpu/device.hpp"
 #include "backends/cuda/device.hpp"
+#include "backends/metal/device.hpp"
+#include "runtime/registry.hpp"
 #include "support/expect.hpp"
 
 namespace girih::inline v0::testing {
 
 std::vector<Backend> tested_backends() {
-  static const bool has_gpu = cuda::probe().presence == cuda::Presence::Usable;
-  if (has_gpu) return {Backend::Cpu, Backend::Cuda};
-  return {Backend::Cpu};
+  std::vector<Backend> backends = {Backend::Cpu};
+  if (cuda::probe().presence == cuda::Presence::Usable) backends.push_back(Backend::Cuda);
+  if (metal::probe().presence == metal::Presence::Usable) backends.push_back(Backend::Metal);
+  return backends;
 }
 
 Runtime open(Backend backend, RuntimeOptions options) {
@@ -21,8 +24,8 @@ Runtime open(Backend backend, RuntimeOptions options) {
 
 std::vector<UsableKernel> usable_kernels(Backend backend, Op op) {
   std::vector<UsableKernel> result;
-  if (backend == Backend::Cuda) {
-    for (const KernelInfo& row : cuda::kernel_table()) {
+  if (backend != Backend::Cpu) {
+    for (const KernelInfo& row : kernels_of(backend)) {
       if (row.op == op) result.push_back({backend, row});
     }
     return result;

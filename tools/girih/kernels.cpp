@@ -2,6 +2,7 @@
 
 #include "backends/cpu/device.hpp"
 #include "backends/cuda/device.hpp"
+#include "backends/metal/device.hpp"
 #include "girih/commands.hpp"
 #include "girih/options.hpp"
 #include "girih/print.hpp"
@@ -34,6 +35,17 @@ std::vector<Row> list_rows(std::optional<Backend> only) {
   if (only.value_or(Backend::Cuda) == Backend::Cuda) {
     const cuda::Probe here = cuda::probe();
     for (const KernelInfo& kernel : cuda::kernel_table()) rows.push_back({kernel, here.reason});
+  }
+  if (only.value_or(Backend::Metal) == Backend::Metal) {
+    const metal::Probe here = metal::probe();
+    for (const KernelInfo& kernel : metal::kernel_table()) {
+      std::string obstacle = here.reason;
+      if (const Features missing = here.info.features.missing(kernel.needs);
+          obstacle.empty() && !missing.empty()) {
+        obstacle = fmt::format("this gpu lacks {}", describe(missing));
+      }
+      rows.push_back({kernel, std::move(obstacle)});
+    }
   }
   return rows;
 }

@@ -5,6 +5,7 @@
 
 #include "backends/cpu/device.hpp"
 #include "backends/cuda/device.hpp"
+#include "backends/metal/device.hpp"
 #include "girih/commands.hpp"
 #include "girih/print.hpp"
 #include "plan/device_info.hpp"
@@ -20,7 +21,9 @@ struct BackendState {
 };
 
 BackendState state_of(Backend backend) {
-  const bool is_built = backend == Backend::Cuda ? cuda::is_built() : !kernels_of(backend).empty();
+  const bool is_built = backend == Backend::Cuda    ? cuda::is_built()
+                        : backend == Backend::Metal ? metal::is_built()
+                                                    : !kernels_of(backend).empty();
   if (!is_built) return {backend, "not built"};
   const Result<Environment> environment = read_environment();
   if (!environment) return {backend, environment.error().message};

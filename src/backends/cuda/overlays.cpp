@@ -86,10 +86,10 @@ Status Overlays::describe(cudaKernel_t function, ForeignKernel& kernel) {
 Result<std::list<ForeignKernel>> Overlays::kernels_of(cudaLibrary_t library) {
   unsigned count = 0;
   GIRIH_CUDA_TRY(cudaLibraryGetKernelCount(&count, library));
+  // PTX is compiled late: text that does not compile is a library without kernels.
+  if (count == 0) return error(Code::FileFormat, "add_kernels: the driver finds no kernel in it");
   std::vector<cudaKernel_t> functions(count);
-  if (count > 0) {
-    GIRIH_CUDA_TRY(cudaLibraryEnumerateKernels(functions.data(), count, library));
-  }
+  GIRIH_CUDA_TRY(cudaLibraryEnumerateKernels(functions.data(), count, library));
   std::list<ForeignKernel> kernels(count);
   auto kernel = kernels.begin();
   for (const cudaKernel_t function : functions) GIRIH_TRY(describe(function, *kernel++));

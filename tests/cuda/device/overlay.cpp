@@ -141,7 +141,7 @@ TEST_P(CudaOverlay, WhatIsNoDeviceCodeIsRefusedInTheDriversWords) {
   };
   refuses("not a cubin", Code::FileFormat, "no cubin");
   refuses(".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry f() { nonsense; }\n",
-          Code::FileFormat, "cudaError");
+          Code::FileFormat, "add_kernels");
   const std::span<const std::byte> whole = cubin_image();
   EXPECT_TRUE(
       refused(add_kernels(runtime_, {whole.first(whole.size() / 2)}), Code::FileFormat, "cut off"));

@@ -1,7 +1,6 @@
 #pragma once
 // d (64 x kCols, f32, in registers) = A B + (accumulate ? d : 0) for one 16-deep slice, A and B by
-// descriptor from shared memory. Written by scripts/gen_wgmma.py: one specialisation a width,
-// because the register list is part of the text.
+// descriptor from shared memory. One specialisation a width, because the register list is part of the text.
 
 #include <cstdint>
 
@@ -75,6 +74,16 @@ GIRIH_WGMMA(160,
     "%80", "%81", "%82", "%83", "%84",
     GIRIH_D8(0), GIRIH_D8(8), GIRIH_D8(16), GIRIH_D8(24), GIRIH_D8(32), GIRIH_D8(40), GIRIH_D8(48), GIRIH_D8(56),
     GIRIH_D8(64), GIRIH_D8(72));
+GIRIH_WGMMA(176,
+    "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+    "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+    "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+    "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
+    "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
+    "%80, %81, %82, %83, %84, %85, %86, %87",
+    "%88", "%89", "%90", "%91", "%92",
+    GIRIH_D8(0), GIRIH_D8(8), GIRIH_D8(16), GIRIH_D8(24), GIRIH_D8(32), GIRIH_D8(40), GIRIH_D8(48), GIRIH_D8(56),
+    GIRIH_D8(64), GIRIH_D8(72), GIRIH_D8(80));
 GIRIH_WGMMA(192,
     "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
     "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <girih/status.hpp>
+
+#include "backends/metal/metal4.hpp"
+
+namespace girih::inline v0::metal {
+
+/// What the queue reports of command buffers that failed. Reports arrive on a thread of the system,
+/// possibly after everybody else is gone.
+class Feedback {
+ public:
+  Feedback();
+  Feedback(const Feedback&) = delete;
+  Feedback& operator=(const Feedback&) = delete;
+  ~Feedback();
+
+  /// MTL4CommitOptions that report here.
+  [[nodiscard]] id options() const noexcept { return options_.get(); }
+  /// The first failure: TimedOut, OutOfMemory or DeviceFailed with the system's text.
+  [[nodiscard]] Status status() const noexcept;
+
+  struct State;
+
+ private:
+  State* state_;
+  Ref options_;
+};
+
+}  // namespace girih::inline v0::metal

@@ -1,0 +1,135 @@
+// Copies, casts and fills over strided views. A SIMD group takes a segment of the last dimension at
+// a time, so that the divisions that find its place are paid once for 512 elements.
+#include "small_float.h"
+
+// Place of a segment: its first element in both views, and how many it has.
+struct Segment {
+  Index source, destination;
+  int count;
+};
+
+inline Segment segment_at(Index index, constant WalkParams& p) {
+  constexpr int kLast = kWalkRank - 1;
+  Segment segment;
+  Index row = index / p.segments_per_row;
+  const Index first = (index - row * p.segments_per_row) * kWalkSegment;
+  segment.source = first * p.source_strides[kLast];
+  segment.destination = first * p.destination_strides[kLast];
+  for (int d = kLast - 1; d >= 0; --d) {
+    const Index next = row / p.extents[d], i = row - next * p.extents[d];
+    segment.source += i * p.source_strides[d];
+    segment.destination += i * p.destination_strides[d];
+    row = next;
+  }
+  segment.count = int(min(p.extents[kLast] - first, Index(kWalkSegment)));
+  return segment;
+}
+
+template <typename T>
+inline void copy_segment(device const uchar* source, device uchar* destination, Segment segment,
+                         uint lane, constant WalkParams& p) {
+  constexpr int kLast = kWalkRank - 1;
+  device const T* const from = reinterpret_cast<device const T*>(source) + segment.source;
+  device T* const to = reinterpret_cast<device T*>(destination) + segment.destination;
+  for (int i = int(lane); i < segment.count; i += 32) {
+    to[i * p.destination_strides[kLast]] = from[i * p.source_strides[kLast]];
+  }
+}
+
+template <typename T>
+inline void fill_segment(device uchar* destination, Segment segment, uint lane,
+                         constant WalkParams& p) {
+  device T* const to = reinterpret_cast<device T*>(destination) + segment.destination;
+  for (int i = int(lane); i < segment.count; i += 32) {
+    to[i * p.destination_strides[kWalkRank - 1]] = T(p.pattern);
+  }
+}
+
+inline float load_float(device const uchar* data, Word type, Index i) {
+  if (type == kF32) return reinterpret_cast<device const float*>(data)[i];
+  if (type == kF8E4M3) return widen<4, 3, false>(data[i]);
+  if (type == kF8E5M2) return widen<5, 2, true>(data[i]);
+  const uint pattern = reinterpret_cast<device const ushort*>(data)[i];
+  return type == kBF16 ? widen<8, 7, true>(pattern) : widen<5, 10, true>(pattern);
+}
+
+inline void store_float(device uchar* data, Word type, Index i, float value) {
+  if (type == kF32) {
+    reinterpret_cast<device float*>(data)[i] = value;
+  } else if (type == kF8E4M3) {
+    data[i] = uchar(narrow<4, 3, false>(value));
+  } else if (type == kF8E5M2) {
+    data[i] = uchar(narrow<5, 2, true>(value));
+  } else {
+    const uint pattern = type == kBF16 ? narrow<8, 7, true>(value) : narrow<5, 10, true>(value);
+    reinterpret_cast<device ushort*>(data)[i] = ushort(pattern);
+  }
+}
+
+[[kernel, max_total_threads_per_threadgroup(128)]] void copy_walk(
+    device const uchar* source [[buffer(0)]], device uchar* destination [[buffer(1)]],
+    constant WalkParams& p [[buffer(2)]], uint group [[threadgroup_position_in_grid]],
+    uint groups [[threadgroups_per_grid]], uint simdgroup [[simdgroup_index_in_threadgroup]],
+    uint simdgroups [[simdgroups_per_threadgroup]], uint lane [[thread_index_in_simdgroup]]) {
+  for (Index i = Index(group) * simdgroups + simdgroup; i < p.segments; i += Index(groups) * simdgroups) {
+    const Segment segment = segment_at(i, p);
+    if (p.bytes == 1) {
+      copy_segment<uchar>(source, destination, segment, lane, p);
+    } else if (p.bytes == 2) {
+      copy_segment<ushort>(source, destination, segment, lane, p);
+    } else if (p.bytes == 4) {
+      copy_segment<uint>(source, destination, segment, lane, p);
+    } else {
+      copy_segment<ulong>(source, destination, segment, lane, p);
+    }
+  }
+}
+
+[[kernel, max_total_threads_per_threadgroup(128)]] void fill_walk(
+    device uchar* destination [[buffer(1)]], constant WalkParams& p [[buffer(2)]],
+    uint group [[threadgroup_position_in_grid]], uint groups [[threadgroups_per_grid]],
+    uint simdgroup [[simdgroup_index_in_threadgroup]],
+    uint simdgroups [[simdgroups_per_threadgroup]], uint lane [[thread_index_in_simdgroup]]) {
+  for (Index i = Index(group) * simdgroups + simdgroup; i < p.segments; i += Index(groups) * simdgroups) {
+    const Segment segment = segment_at(i, p);
+    if (p.bytes == 1) {
+      fill_segment<uchar>(destination, segment, lane, p);
+    } else if (p.bytes == 2) {
+      fill_segment<ushort>(destination, segment, lane, p);
+    } else if (p.bytes == 4) {
+      fill_segment<uint>(destination, segment, lane, p);
+    } else {
+      fill_segment<ulong>(destination, segment, lane, p);
+    }
+  }
+}
+
+[[kernel, max_total_threads_per_threadgroup(128)]] void cast_walk(
+    device const uchar* source [[buffer(0)]], device uchar* destination [[buffer(1)]],
+    constant WalkParams& p [[buffer(2)]], uint group [[threadgroup_position_in_grid]],
+    uint groups [[threadgroups_per_grid]], uint simdgroup [[simdgroup_index_in_threadgroup]],
+    uint simdgroups [[simdgroups_per_threadgroup]], uint lane [[thread_index_in_simdgroup]]) {
+  constexpr int kLast = kWalkRank - 1;
+  for (Index s = Index(group) * simdgroups + simdgroup; s < p.segments; s += Index(groups) * simdgroups) {
+    const Segment segment = segment_at(s, p);
+    for (int i = int(lane); i < segment.count; i += 32) {
+      const float value =
+          load_float(source, p.source_type, segment.source + i * p.source_strides[kLast]);
+      store_float(destination, p.destination_type,
+                  segment.destination + i * p.destination_strides[kLast], value);
+    }
+  }
+}
+
+[[kernel, max_total_threads_per_threadgroup(128)]] void nibble_walk(
+    device const uchar* source [[buffer(0)]], device uchar* destination [[buffer(1)]],
+    constant NibbleParams& p [[buffer(2)]], uint first [[thread_position_in_grid]],
+    uint threads [[threads_per_grid]]) {
+  const Index bytes = (p.count + 1) / 2;
+  for (Index i = first; i < bytes; i += threads) {
+    uint value = p.pattern;
+    if (p.is_fill == 0) value = source[i];
+    if (i == bytes - 1 && p.count % 2 != 0) value = (destination[i] & 0xF0u) | (value & 0x0Fu);
+    destination[i] = uchar(value);
+  }
+}

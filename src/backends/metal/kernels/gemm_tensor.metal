@@ -1,0 +1,86 @@
+// Products by matmul2d: operands from memory, sums in a cooperative tensor whose elements are found
+// through its own queries only, so that one source is right for every layout. A and B have a stride
+// of 1 each: rows of K for N, of M or N for T. One launch computes tiles of C over all of K.
+#include "epilogue.h"
+#include "tile_walk.h"
+#include <metal_tensor>
+#include <MetalPerformancePrimitives/MetalPerformancePrimitives.h>
+
+using namespace mpp::tensor_ops;
+
+// Extents, and the other stride, of one operand's part. The part's first element is where the pointer
+// is, so that offsets in it stay small; the extents end where the operand does, and matmul2d reads
+// zero beyond.
+template <typename T>
+inline auto tensor_of(device T* data, int columns, int rows, int stride) {
+  return tensor(data, dextents<int32_t, 2>(columns, rows), array<int, 2>{1, stride});
+}
+
+template <typename T, typename Sum, int kRows, int kColumns, int kSimdgroups, bool kTransposeA,
+          bool kTransposeB>
+[[kernel, max_total_threads_per_threadgroup(128)]] void gemm_tensor(
+    device T* a [[buffer(0)]], device T* b [[buffer(1)]], device uchar* c [[buffer(2)]],
+    device const uchar* residual [[buffer(3)]], device const uchar* bias [[buffer(4)]],
+    device const float* a_scale [[buffer(5)]], device const float* b_scale [[buffer(6)]],
+    device const float* alpha [[buffer(7)]], device const float* beta [[buffer(8)]],
+    device uchar* partials [[buffer(9)]], constant GemmParams& p [[buffer(10)]],
+    uint group [[threadgroup_position_in_grid]], uint groups [[threadgroups_per_grid]]) {
+  static_assert(kRows % 16 == 0 && kColumns % 16 == 0, "matmul2d has no such tile");
+  static_assert(kSimdgroups == 4, "the kernel is bounded at 128 threads");
+  constexpr auto descriptor = matmul2d_descriptor(
+      kRows, kColumns, static_cast<int>(dynamic_extent), kTransposeA, kTransposeB, false,
+      matmul2d_descriptor::mode::multiply_accumulate);
+  matmul2d<descriptor, execution_simdgroups<kSimdgroups>> product;
+  const EpilogueBuffers buffers = {c, residual, bias, a_scale, b_scale, alpha, beta};
+  for (Index unit = group; unit < p.units; unit += groups) {
+    const TilePlace place = place_of(unit, p);
+    const Index row = place.tile_m * kRows, column = place.tile_n * kColumns;
+    const int rows = int(min(p.m - row, Index(kRows)));
+    const int columns = int(min(p.n - column, Index(kColumns)));
+    const int depth = int(max(place.end_k - place.first_k, Index(0)));
+    device T* const a_part = a + place.batch * p.a.batch + row * p.a.row + place.first_k * p.a.column;
+    device T* const b_part =
+        b + place.batch * p.b.batch + place.first_k * p.b.row + column * p.b.column;
+    auto a_whole = kTransposeA ? tensor_of(a_part, rows, depth, int(p.a.column))
+                               : tensor_of(a_part, depth, rows, int(p.a.row));
+    auto b_whole = kTransposeB ? tensor_of(b_part, depth, columns, int(p.b.column))
+                               : tensor_of(b_part, columns, depth, int(p.b.row));
+    auto a_tile = a_whole.slice(0, 0);
+    auto b_tile = b_whole.slice(0, 0);
+    auto sums = product.template get_destination_cooperative_tensor<
+        remove_addrspace_t<decltype(a_tile)>, remove_addrspace_t<decltype(b_tile)>, Sum>();
+#pragma clang loop unroll(full)
+    for (ushort i = 0; i < sums.get_capacity(); ++i) {
+      if (sums.is_valid_element(i)) sums[i] = Sum(0);
+    }
+    if (depth > 0) product.run(a_tile, b_tile, sums);
+#pragma clang loop unroll(full)
+    for (ushort i = 0; i < sums.get_capacity(); ++i) {
+      if (!sums.is_valid_element(i)) continue;
+      const auto at = sums.get_multidimensional_index(i);
+      if (at[1] >= rows || at[0] >= columns) continue;
+      deliver(sums[i], row + at[1], column + at[0], place.batch, place.slice, partials, buffers, p);
+    }
+  }
+}
+
+GIRIH_INSTANTIATE("metal_gemm_16bit_128x64_tensorops_bf16_nn", gemm_tensor<bfloat, float, 128, 64, 4, false, false>);
+GIRIH_INSTANTIATE("metal_gemm_16bit_128x64_tensorops_bf16_nt", gemm_tensor<bfloat, float, 128, 64, 4, false, true>);
+GIRIH_INSTANTIATE("metal_gemm_16bit_128x64_tensorops_bf16_tn", gemm_tensor<bfloat, float, 128, 64, 4, true, false>);
+GIRIH_INSTANTIATE("metal_gemm_16bit_128x64_tensorops_bf16_tt", gemm_tensor<bfloat, float, 128, 64, 4, true, true>);
+GIRIH_INSTANTIATE("metal_gemm_16bit_128x64_tensorops_f16_nn", gemm_tensor<half, float, 128, 64, 4, false, false>);
+GIRIH_INSTANTIATE("metal_gemm_16bit_128x64_tensorops_f16_nt", gemm_tensor<half, float, 128, 64, 4, false, true>);
+GIRIH_INSTANTIATE("metal_gemm_16bit_128x64_tensorops_f16_tn", gemm_tensor<half, float, 128, 64, 4, true, false>);
+GIRIH_INSTANTIATE("metal_gemm_16bit_128x64_tensorops_f16_tt", gemm_tensor<half, float, 128, 64, 4, true, true>);
+GIRIH_INSTANTIATE("metal_gemm_16bit_64x64_tensorops_bf16_nn", gemm_tensor<bfloat, float, 64, 64, 4, false, false>);
+GIRIH_INSTANTIATE("metal_gemm_16bit_64x64_tensorops_bf16_nt", gemm_tensor<bfloat, float, 64, 64, 4, false, true>);
+GIRIH_INSTANTIATE("metal_gemm_16bit_64x64_tensorops_bf16_tn", gemm_tensor<bfloat, float, 64, 64, 4, true, false>);
+GIRIH_INSTANTIATE("metal_gemm_16bit_64x64_tensorops_bf16_tt", gemm_tensor<bfloat, float, 64, 64, 4, true, true>);
+GIRIH_INSTANTIATE("metal_gemm_16bit_64x64_tensorops_f16_nn", gemm_tensor<half, float, 64, 64, 4, false, false>);
+GIRIH_INSTANTIATE("metal_gemm_16bit_64x64_tensorops_f16_nt", gemm_tensor<half, float, 64, 64, 4, false, true>);
+GIRIH_INSTANTIATE("metal_gemm_16bit_64x64_tensorops_f16_tn", gemm_tensor<half, float, 64, 64, 4, true, false>);
+GIRIH_INSTANTIATE("metal_gemm_16bit_64x64_tensorops_f16_tt", gemm_tensor<half, float, 64, 64, 4, true, true>);
+GIRIH_INSTANTIATE("metal_gemm_i8_64x64_tensorops_i8_nn", gemm_tensor<int8_t, int32_t, 64, 64, 4, false, false>);
+GIRIH_INSTANTIATE("metal_gemm_i8_64x64_tensorops_i8_nt", gemm_tensor<int8_t, int32_t, 64, 64, 4, false, true>);
+GIRIH_INSTANTIATE("metal_gemm_i8_64x64_tensorops_i8_tn", gemm_tensor<int8_t, int32_t, 64, 64, 4, true, false>);
+GIRIH_INSTANTIATE("metal_gemm_i8_64x64_tensorops_i8_tt", gemm_tensor<int8_t, int32_t, 64, 64, 4, true, true>);

@@ -1,0 +1,52 @@
+// What the kernels are given, read by host and GPU. Whoever includes this has defined Index, a
+// signed integer of 64 bits, and Word, an unsigned one of 32.
+
+enum ElementCode : Word { kF32, kBF16, kF16, kI32, kI8, kF8E4M3, kF8E5M2 };
+
+// Strides in elements. A vector uses `row` or `column`.
+struct StridedView {
+  Index row, column, batch;
+  Word type;        // ElementCode
+  Word is_present;  // 0: the term is not there
+};
+
+// c = activation(alpha a_scale[m] b_scale[n] A B + beta c + bias[n]) + residual, a tile of C at a
+// time. With more than one slice of K the sums go to partials[slice][batch][m][n] instead.
+struct GemmParams {
+  StridedView a, b, c, residual;
+  StridedView bias, b_scale;  // `column`
+  StridedView a_scale;        // `row`
+  Index m, n, k, batch;
+  Index tiles_m, tiles_n;
+  Index units;  // tiles of all products and slices
+  Index slice;  // of K: all but the last have this depth
+  float alpha, beta;
+  Word is_alpha_on_device, is_beta_on_device;
+  Word slices;
+  Word band;             // tiles: rows of a band, or columns if is_column_major
+  Word is_column_major;  // order of tiles
+  Word reads_c;
+  Word activation;  // as Activation
+  Word padding;
+};
+
+// destination[i] = convert(source[i]), or the low bytes of `pattern`. The last dimension is walked
+// by neighbouring threads, a segment of it by each SIMD group.
+enum WalkConstants : Word { kWalkRank = 6, kWalkSegment = 512 };
+struct WalkParams {
+  Index extents[kWalkRank];
+  Index source_strides[kWalkRank];
+  Index destination_strides[kWalkRank];
+  Index pattern;
+  Index segments, segments_per_row;
+  Word source_type, destination_type;  // ElementCode
+  Word bytes;                          // of an element, for copies and fills
+  Word padding;
+};
+
+// Packed nibbles: whole bytes, then the low half of the last one if the count is odd.
+struct NibbleParams {
+  Index count;
+  Word is_fill;  // `pattern` instead of the source
+  Word pattern;  // a byte of two equal nibbles
+};

@@ -1,0 +1,101 @@
+#include "backends/metal/memory.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/error.hpp"
+
+namespace girih::inline v0::metal {
+namespace {
+
+std::uintptr_t key_of(const void* data) noexcept {
+  return reinterpret_cast<std::uintptr_t>(data);
+}
+
+}  // namespace
+
+Status Memory::start(id device) noexcept {
+  device_ = device;
+  limit_ = static_cast<std::int64_t>(device::working_set(device));
+  longest_ = static_cast<std::int64_t>(device::longest_buffer(device));
+  const Ref descriptor = make("MTLResidencySetDescriptor");
+  residency_set_descriptor::set_capacity(descriptor.get(), 64);
+  id failure = nullptr;
+  set_ = Ref(device::new_residency_set(device, descriptor.get(), &failure));
+  if (set_) return {};
+  return error(Code::BackendUnavailable, "no residency set: {}", describe(failure));
+}
+
+Result<std::byte*> Memory::allocate(std::int64_t bytes) noexcept try {
+  const std::lock_guard lock(mutex_);
+  if (bytes > longest_) {
+    return error(Code::OutOfMemory, "{} bytes asked, a buffer of this device has at most {}", bytes,
+                 longest_);
+  }
+  if (bytes > limit_ - used_) {
+    return error(Code::OutOfMemory, "{} bytes asked, {} of the working set of {} are in use", bytes,
+                 used_, limit_);
+  }
+  const UInt length = std::max<UInt>(static_cast<UInt>(bytes), 1);
+  Ref object(device::new_buffer(device_, length, kStorageShared | kUntracked));
+  if (!object) return error(Code::OutOfMemory, "no buffer of {} bytes", bytes);
+  auto* const data = static_cast<std::byte*>(buffer::contents(object.get()));
+  const std::uint64_t address = buffer::gpu_address(object.get());
+  residency_set::add(set_.get(), object.get());
+  is_set_stale_ = true;
+  used_ += bytes;
+  buffers_.emplace(key_of(data), Buffer{std::move(object), bytes, address});
+  return data;
+} catch (...) {
+  return error(Code::OutOfMemory, "no host memory to keep a buffer");
+}
+
+void Memory::retire(std::byte* data, std::uint64_t tick) noexcept {
+  const std::lock_guard lock(mutex_);
+  try {
+    retired_.push_back({key_of(data), tick});
+  } catch (...) {  // kept until the device goes
+  }
+}
+
+void Memory::reap(std::uint64_t completed) noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto keep = [&](const Retired& x) { return x.tick > completed; };
+  const auto gone = std::partition(retired_.begin(), retired_.end(), keep);
+  for (auto x = gone; x != retired_.end(); ++x) {
+    const auto found = buffers_.find(x->data);
+    if (found == buffers_.end()) continue;
+    residency_set::remove(set_.get(), found->second.object.get());
+    is_set_stale_ = true;
+    used_ -= found->second.bytes;
+    buffers_.erase(found);
+  }
+  retired_.erase(gone, retired_.end());
+}
+
+void Memory::commit_residency() noexcept {
+  const std::lock_guard lock(mutex_);
+  if (is_set_stale_) residency_set::commit(set_.get());
+  is_set_stale_ = false;
+}
+
+Memory::Buffers::const_iterator Memory::find(const void* data) const noexcept {
+  auto next = buffers_.upper_bound(key_of(data));
+  return next == buffers_.begin() ? buffers_.end() : --next;
+}
+
+std::uint64_t Memory::gpu_address(const void* data) const noexcept {
+  if (data == nullptr) return 0;
+  const std::lock_guard lock(mutex_);
+  const auto found = find(data);
+  return found == buffers_.end() ? 0 : found->second.address + (key_of(data) - found->first);
+}
+
+Memory::Place Memory::place_of(const void* data) const noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto found = find(data);
+  if (found == buffers_.end()) return {nullptr, 0};
+  return {found->second.object.get(), key_of(data) - found->first};
+}
+
+}  // namespace girih::inline v0::metal

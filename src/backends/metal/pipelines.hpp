@@ -1,0 +1,34 @@
+#pragma once
+
+#include <array>
+#include <map>
+#include <string>
+
+#include "backends/metal/launch.hpp"
+
+namespace girih::inline v0::metal {
+
+/// The text of a family, embedded.
+const char* source_of(Family family) noexcept;
+
+/// Compiled kernels. A family is compiled when one of its kernels is first asked for; one that
+/// fails stays failed, with the compiler's first error.
+class Pipelines {
+ public:
+  Status start(id device) noexcept;
+  /// MTLComputePipelineState of a function. BackendUnavailable if it does not compile.
+  Result<id> find(Family family, const char* function) noexcept;
+
+ private:
+  struct Library {
+    Ref object;
+    std::string failure;
+  };
+  Result<id> library(Family family);
+
+  Ref compiler_;
+  std::array<Library, kFamilyCount> libraries_;
+  std::map<const char*, Ref> pipelines_;  ///< by the address of the name
+};
+
+}  // namespace girih::inline v0::metal

@@ -1,0 +1,203 @@
+#include "backends/metal/queue.hpp"
+
+#include <cstring>
+
+#include "core/error.hpp"
+
+namespace girih::inline v0::metal {
+namespace {
+
+/// Work of a command buffer, as predicted: the system stops one that runs for seconds.
+constexpr double kLongestSeconds = 0.1;
+constexpr std::uint64_t kPatienceMs = 60'000;
+
+std::size_t aligned(std::size_t bytes) noexcept {
+  constexpr std::size_t kAlignment = 256;
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+}  // namespace
+
+Status Queue::start(id device, Memory& memory, Pipelines& pipelines) noexcept {
+  device_ = device;
+  memory_ = &memory;
+  pipelines_ = &pipelines;
+  queue_ = Ref(device::new_queue(device));
+  ticks_ = Ref(device::new_shared_event(device));
+  submissions_ = Ref(device::new_shared_event(device));
+  if (!queue_ || !ticks_ || !submissions_ || feedback_.options() == nullptr) {
+    return error(Code::BackendUnavailable, "no Metal 4 queue");
+  }
+  queue::add_residency_set(queue_.get(), memory.residency_set());
+  Result<Ref> table = make_table();
+  if (!table) return table.error();
+  table_ = *std::move(table);
+  for (Slot& slot : slots_) {
+    slot.allocator = Ref(device::new_allocator(device));
+    slot.commands = Ref(device::new_command_buffer(device));
+    if (!slot.allocator || !slot.commands) {
+      return error(Code::BackendUnavailable, "no Metal 4 command buffer");
+    }
+    const Result<std::byte*> constants = memory.allocate(kConstantBytes);
+    if (!constants) return constants.error();
+    slot.constants = *constants;
+  }
+  return {};
+}
+
+Queue::~Queue() {
+  if (queue_) (void)drain();
+}
+
+Result<Ref> Queue::make_table() const noexcept {
+  const Pool pool;
+  const Ref descriptor = make("MTL4ArgumentTableDescriptor");
+  argument_table_descriptor::set_most_buffers(descriptor.get(), Launch::kMostBuffers + 1);
+  id failure = nullptr;
+  Ref table(device::new_argument_table(device_, descriptor.get(), &failure));
+  if (table) return table;
+  return error(Code::OutOfMemory, "no argument table: {}", describe(failure));
+}
+
+/// Opens a command buffer, in the slot that was used longest ago.
+Status Queue::begin() noexcept {
+  if (encoder_) return {};
+  Slot& slot = slots_[(tick_ + 1) % kSlots];
+  if (slot.tick > 0) GIRIH_TRY(wait_for(ticks_.get(), slot.tick));
+  const Pool pool;
+  memory_->reap(completed_tick());
+  allocator::reset(slot.allocator.get());
+  command_buffer::begin(slot.commands.get(), slot.allocator.get());
+  encoder_ = Ref::retained(command_buffer::compute_encoder(slot.commands.get()));
+  encoder::queue_barrier(encoder_.get(), kStages, kStages, kVisibleToDevice);
+  used_constants_ = 0;
+  seconds_ = 0;
+  is_first_ = true;
+  newest_ = tick_ + 1;
+  return {};
+}
+
+Status Queue::commit() noexcept {
+  if (!encoder_) return {};
+  const Pool pool;
+  Slot& slot = slots_[(tick_ + 1) % kSlots];
+  encoder::end(encoder_.get());
+  encoder_ = Ref();
+  command_buffer::end(slot.commands.get());
+  memory_->commit_residency();
+  const id commands[] = {slot.commands.get()};
+  slot.tick = ++tick_;
+  queue::commit(queue_.get(), commands, 1, feedback_.options());
+  queue::signal(queue_.get(), ticks_.get(), tick_);
+  return feedback_.status();
+}
+
+Status Queue::wait_for(id event, std::uint64_t value) noexcept {
+  if (event::value(event) < value && !event::wait(event, value, kPatienceMs)) {
+    GIRIH_TRY(feedback_.status());
+    return error(Code::TimedOut, "the gpu did not finish within {} s", kPatienceMs / 1000);
+  }
+  return feedback_.status();
+}
+
+/// Makes sure that the open command buffer can take a launch.
+Status Queue::room_for(std::size_t bytes, double seconds) noexcept {
+  const bool is_full = used_constants_ + aligned(bytes) > kConstantBytes;
+  if (encoder_ && !is_first_ && (is_full || seconds_ + seconds > kLongestSeconds)) {
+    GIRIH_TRY(commit());
+  }
+  GIRIH_TRY(begin());
+  seconds_ += seconds;
+  return {};
+}
+
+/// Everything before is seen by what comes next: the queue is in order.
+void Queue::order() noexcept {
+  if (!is_first_) encoder::barrier(encoder_.get(), kStages, kStages, kVisibleToDevice);
+  is_first_ = false;
+}
+
+const std::byte* Queue::place_constants(const void* data, std::size_t bytes) noexcept {
+  std::byte* const place = slots_[(tick_ + 1) % kSlots].constants + used_constants_;
+  std::memcpy(place, data, bytes);
+  used_constants_ += aligned(bytes);
+  return place;
+}
+
+Status Queue::bind(id table, const Launch& launch, std::uint64_t parameters) const noexcept {
+  std::uint64_t last = parameters;
+  for (int i = 0; i < launch.buffer_count; ++i) {
+    const void* const data = launch.buffers[static_cast<std::size_t>(i)];
+    const std::uint64_t address = memory_->gpu_address(data);
+    if (data != nullptr && address == 0) {
+      return error(Code::InvalidTensor, "buffer {} of {} is not memory of this device", i,
+                   launch.function);
+    }
+    if (address != 0) last = address;
+    argument_table::set_address(table, last, static_cast<UInt>(i));
+  }
+  argument_table::set_address(table, parameters, static_cast<UInt>(launch.buffer_count));
+  return {};
+}
+
+Status Queue::dispatch(id pipeline, id table, const Size& threadgroups, UInt threads) noexcept {
+  order();
+  encoder::set_table(encoder_.get(), table);
+  encoder::set_pipeline(encoder_.get(), pipeline);
+  encoder::dispatch(encoder_.get(), threadgroups, Size{threads, 1, 1});
+  return {};
+}
+
+Status Queue::encode(const Launch& launch) noexcept {
+  const Result<id> pipeline = pipelines_->find(launch.family, launch.function);
+  if (!pipeline) return pipeline.error();
+  GIRIH_TRY(room_for(launch.parameter_bytes, launch.seconds));
+  const std::byte* const parameters = place_constants(launch.parameters, launch.parameter_bytes);
+  GIRIH_TRY(bind(table_.get(), launch, memory_->gpu_address(parameters)));
+  return dispatch(*pipeline, table_.get(), launch.threadgroups, launch.threads);
+}
+
+Status Queue::encode(const Prepared& launch) noexcept {
+  GIRIH_TRY(room_for(0, launch.seconds));
+  return dispatch(launch.pipeline, launch.table.get(), launch.threadgroups, launch.threads);
+}
+
+Status Queue::fill(std::byte* data, std::int64_t bytes, std::uint8_t value) noexcept {
+  GIRIH_TRY(room_for(0, 0));
+  const Memory::Place place = memory_->place_of(data);
+  if (place.buffer == nullptr) return error(Code::InvalidTensor, "not memory of this device");
+  order();
+  encoder::fill(encoder_.get(), place.buffer, Range{place.offset, static_cast<UInt>(bytes)}, value);
+  return {};
+}
+
+Status Queue::submit(std::uint64_t value) noexcept {
+  GIRIH_TRY(commit());
+  queue::signal(queue_.get(), submissions_.get(), value);
+  return {};
+}
+
+Result<bool> Queue::completed(std::uint64_t value) noexcept {
+  const bool is_done = event::value(submissions_.get()) >= value;
+  GIRIH_TRY(feedback_.status());
+  return is_done;
+}
+
+Status Queue::wait(std::uint64_t value) noexcept {
+  GIRIH_TRY(wait_for(submissions_.get(), value));
+  memory_->reap(completed_tick());
+  return {};
+}
+
+Status Queue::drain() noexcept {
+  GIRIH_TRY(commit());
+  if (tick_ > 0) GIRIH_TRY(wait_for(ticks_.get(), tick_));
+  memory_->reap(completed_tick());
+  return {};
+}
+
+std::uint64_t Queue::completed_tick() const noexcept {
+  return event::value(ticks_.get());
+}
+
+}  // namespace girih::inline v0::metal

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "backends/metal/feedback.hpp"
+#include "backends/metal/launch.hpp"
+#include "backends/metal/memory.hpp"
+#include "backends/metal/pipelines.hpp"
+
+namespace girih::inline v0::metal {
+
+/// A launch whose pipeline is made and whose arguments lie in a table of its own.
+struct Prepared {
+  id pipeline = nullptr;
+  Ref table;
+  Size threadgroups{1, 1, 1};
+  UInt threads = 1;
+  double seconds = 0;
+};
+
+/// The in-order queue: everything that is encoded, committed and waited for goes through here. Work
+/// is gathered in one command buffer, which is committed when it is asked for, when its constants
+/// are used up, or when it would run for long.
+class Queue {
+ public:
+  Status start(id device, Memory& memory, Pipelines& pipelines) noexcept;
+  ~Queue();
+
+  Status encode(const Launch& launch) noexcept;
+  Status encode(const Prepared& launch) noexcept;
+  Status fill(std::byte* data, std::int64_t bytes, std::uint8_t value) noexcept;
+
+  /// Hands over what was encoded, and marks it.
+  Status submit(std::uint64_t value) noexcept;
+  Result<bool> completed(std::uint64_t value) noexcept;
+  Status wait(std::uint64_t value) noexcept;
+  /// Waits for everything that was encoded.
+  Status drain() noexcept;
+
+  /// Of the newest work: memory that it uses may go when this has passed. From any thread.
+  [[nodiscard]] std::uint64_t tick() const noexcept { return newest_.load(); }
+  [[nodiscard]] std::uint64_t completed_tick() const noexcept;
+
+  /// A table with room for every binding.
+  Result<Ref> make_table() const noexcept;
+  /// Binds a launch's buffers; `parameters` is the GPU address of its parameters.
+  Status bind(id table, const Launch& launch, std::uint64_t parameters) const noexcept;
+
+ private:
+  /// One command buffer and what it needs until it has run.
+  struct Slot {
+    Ref allocator, commands;
+    std::byte* constants = nullptr;
+    std::uint64_t tick = 0;  ///< 0: never used
+  };
+  static constexpr int kSlots = 4;
+  static constexpr std::size_t kConstantBytes = std::size_t{256} * 1024;
+
+  Status begin() noexcept;
+  Status commit() noexcept;
+  Status wait_for(id event, std::uint64_t value) noexcept;
+  Status room_for(std::size_t bytes, double seconds) noexcept;
+  void order() noexcept;
+  const std::byte* place_constants(const void* data, std::size_t bytes) noexcept;
+  Status dispatch(id pipeline, id table, const Size& threadgroups, UInt threads) noexcept;
+
+  id device_ = nullptr;
+  Memory* memory_ = nullptr;
+  Pipelines* pipelines_ = nullptr;
+  Ref queue_, table_, ticks_, submissions_, encoder_;
+  std::array<Slot, kSlots> slots_;
+  Feedback feedback_;
+  std::size_t used_constants_ = 0;
+  double seconds_ = 0;                     ///< predicted, of the open command buffer
+  bool is_first_ = true;                   ///< nothing is in the open command buffer
+  std::uint64_t tick_ = 0;                 ///< of the last commit
+  std::atomic<std::uint64_t> newest_ = 0;  ///< of the open command buffer, or else the last one
+};
+
+}  // namespace girih::inline v0::metal

@@ -1,0 +1,54 @@
+#include "backends/metal/replay.hpp"
+
+#include <cstring>
+
+#include "core/error.hpp"
+
+namespace girih::inline v0::metal {
+namespace {
+
+constexpr std::size_t kBlockBytes = std::size_t{64} * 1024;
+constexpr std::size_t kAlignment = 256;
+
+}  // namespace
+
+Replay::~Replay() {
+  // Tables and constants may be in use; command buffers retain nothing.
+  if (!launches_.empty()) (void)queue_.drain();
+  for (std::byte* const block : constants_) memory_.retire(block, queue_.tick());
+}
+
+Status Replay::build(std::span<const Call> calls) noexcept {
+  for (const Call& call : calls) GIRIH_TRY(lower(call, *this));
+  return {};
+}
+
+Status Replay::add(const Launch& launch) noexcept try {
+  const Result<id> pipeline = pipelines_.find(launch.family, launch.function);
+  if (!pipeline) return pipeline.error();
+  const std::size_t bytes = (launch.parameter_bytes + kAlignment - 1) / kAlignment * kAlignment;
+  if (constants_.empty() || used_ + bytes > kBlockBytes) {
+    const Result<std::byte*> block = memory_.allocate(kBlockBytes);
+    if (!block) return block.error();
+    constants_.push_back(*block);
+    used_ = 0;
+  }
+  std::byte* const place = constants_.back() + used_;
+  used_ += bytes;
+  std::memcpy(place, launch.parameters, launch.parameter_bytes);
+  Result<Ref> table = queue_.make_table();
+  if (!table) return table.error();
+  GIRIH_TRY(queue_.bind(table->get(), launch, memory_.gpu_address(place)));
+  launches_.push_back(
+      Prepared{*pipeline, *std::move(table), launch.threadgroups, launch.threads, launch.seconds});
+  return {};
+} catch (...) {
+  return error(Code::OutOfMemory, "no host memory for a graph");
+}
+
+Status Replay::replay() noexcept {
+  for (const Prepared& launch : launches_) GIRIH_TRY(queue_.encode(launch));
+  return {};
+}
+
+}  // namespace girih::inline v0::metal

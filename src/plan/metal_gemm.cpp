@@ -1,0 +1,140 @@
+#include "plan/metal_gemm.hpp"
+
+#include <algorithm>
+
+#include "core/checked.hpp"
+
+namespace girih::inline v0 {
+namespace {
+
+/// Tiles count, and matmul2d indexes, in 32 bits; a tile's last row must still be in reach.
+constexpr std::int64_t kMaxExtent = (std::int64_t{1} << 31) - 1024;
+constexpr std::int64_t kMaxStride = std::int64_t{1} << 23;
+constexpr std::int64_t kAlignment = 16;
+constexpr std::int64_t kLine = 64;
+/// Slices of K are worth a second kernel only if they are long, and their sums stay small.
+constexpr std::int64_t kShortestSlice = 512;
+constexpr std::int64_t kMostSlices = 16;
+constexpr std::int64_t kPartialLimit = std::int64_t{32} << 20;
+
+constexpr double kPeakShare = 0.8;
+constexpr double kSecondsPerLaunch = 5e-6;
+
+bool is_aligned(std::int64_t elements, DType dtype) noexcept {
+  return elements * bit_width(dtype) / 8 % kAlignment == 0;
+}
+
+/// A packed operand has rows that matmul2d can step over, and a size that can be computed: views
+/// that repeat elements may be larger than any memory.
+bool can_pack(const GemmProblem& problem, const KernelInfo& kernel) noexcept {
+  if (kernel.path != Path::Matrix || problem.skips_product()) return true;
+  const auto fits = [&](const MatrixLayout& x, std::int64_t rows, std::int64_t columns) {
+    const double elements = static_cast<double>(rows) * static_cast<double>(columns) *
+                            static_cast<double>(problem.batch);
+    return !metal_operand(x).packed || (columns < kMaxStride - kLine && elements < 1e15);
+  };
+  return fits(problem.a, problem.m, problem.k) && fits(problem.b, problem.k, problem.n);
+}
+
+double seconds_of(const GemmProblem& problem, const KernelInfo& kernel, const DeviceInfo& device,
+                  int split_k, const MetalWorkspace& workspace) noexcept {
+  const auto count = [](std::int64_t extent, std::int64_t tile) {
+    return static_cast<double>(ceil_div(extent, tile));
+  };
+  const double tiles = count(problem.m, kernel.tile_m) * count(problem.n, kernel.tile_n) *
+                       static_cast<double>(problem.batch) * split_k;
+  const double cores = std::max(device.multiprocessors, 1);
+  const double rounds = std::max(1.0, tiles / cores);
+  const double depth = problem.skips_product() ? 0 : static_cast<double>(problem.k) / split_k;
+  const double flops = 2.0 * static_cast<double>(kernel.tile_m * kernel.tile_n) * depth;
+  const double rate = kernel.flops_per_cycle * device.clock_ghz * 1e9 * kPeakShare;
+  const double moved = problem.bytes() + 2.0 * static_cast<double>(workspace.bytes());
+  const int launches =
+      1 + (workspace.a_bytes > 0 ? 1 : 0) + (workspace.b_bytes > 0 ? 1 : 0) + (split_k > 1 ? 1 : 0);
+  return std::max(rounds * flops / rate, moved / (device.memory_gb_per_s * 1e9)) +
+         launches * kSecondsPerLaunch;
+}
+
+}  // namespace
+
+MetalOperand metal_operand(const MatrixLayout& x) noexcept {
+  const auto fits = [&](std::int64_t fast, std::int64_t slow) {
+    return fast == 1 && slow > 0 && slow < kMaxStride && is_aligned(slow, x.dtype);
+  };
+  const bool rows = fits(x.column_stride, x.row_stride);
+  const bool columns = fits(x.row_stride, x.column_stride);
+  MetalOperand result{.column_major = !rows && columns,
+                      .row_stride = x.row_stride,
+                      .column_stride = x.column_stride,
+                      .batch_stride = x.batch_stride};
+  result.packed =
+      (!rows && !columns) || x.alignment < kAlignment || !is_aligned(x.batch_stride, x.dtype);
+  if (result.packed) result.column_major = false;
+  return result;
+}
+
+MetalOperand metal_operand(const MatrixLayout& x, std::int64_t rows,
+                           std::int64_t columns) noexcept {
+  MetalOperand result = metal_operand(x);
+  if (!result.packed) return result;
+  result.row_stride = round_up(columns, kLine);
+  result.column_stride = 1;
+  result.batch_stride = x.batch_stride == 0 ? 0 : rows * result.row_stride;
+  return result;
+}
+
+MetalWorkspace metal_workspace(const GemmProblem& problem, const KernelInfo& kernel,
+                               int split_k) noexcept {
+  MetalWorkspace result;
+  if (kernel.path == Path::Matrix && !problem.skips_product()) {
+    const auto packed_bytes = [&](const MatrixLayout& x, std::int64_t rows, std::int64_t columns) {
+      const MetalOperand operand = metal_operand(x, rows, columns);
+      if (!operand.packed) return std::int64_t{0};
+      const std::int64_t products = operand.batch_stride == 0 ? 1 : problem.batch;
+      return round_up(products * rows * operand.row_stride * bit_width(x.dtype) / 8, kLine);
+    };
+    result.a_bytes = packed_bytes(problem.a, problem.m, problem.k);
+    result.b_bytes = packed_bytes(problem.b, problem.k, problem.n);
+  }
+  if (split_k > 1) {
+    result.partial_bytes = round_up(split_k * problem.batch * problem.m * problem.n * 4, kLine);
+  }
+  return result;
+}
+
+std::int64_t metal_slice(std::int64_t k, int split_k) noexcept {
+  return round_up(ceil_div(std::max<std::int64_t>(k, 1), split_k), kLine);
+}
+
+GemmSelection metal_gemm_candidate(const GemmProblem& problem, const KernelInfo& kernel,
+                                   const SelectionContext& context) noexcept {
+  GemmSelection choice;
+  const DeviceInfo& device = *context.device;
+  if (!problem.is_empty() &&
+      std::max({problem.m, problem.n, problem.k, problem.batch}) > kMaxExtent) {
+    return choice;
+  }
+  if (!problem.is_empty() && !can_pack(problem, kernel)) return choice;
+  choice.kernel = &kernel;
+  if (problem.is_empty()) return choice;
+  choice.traversal = problem.n > problem.m ? Traversal::ColumnMajor : Traversal::RowMajor;
+  choice.predicted_seconds =
+      seconds_of(problem, kernel, device, 1, metal_workspace(problem, kernel, 1));
+  const bool may_split = problem.reproducibility == Reproducibility::PerShape &&
+                         !problem.skips_product() && kernel.reduction != Reduction::SequentialF32;
+  for (std::int64_t slices = 2; may_split && slices <= kMostSlices; slices *= 2) {
+    if (problem.k / slices < kShortestSlice) break;
+    const int split = static_cast<int>(ceil_div(problem.k, metal_slice(problem.k, int(slices))));
+    const MetalWorkspace workspace = metal_workspace(problem, kernel, split);
+    if (workspace.partial_bytes > kPartialLimit) break;
+    const double seconds = seconds_of(problem, kernel, device, split, workspace);
+    if (seconds >= choice.predicted_seconds) continue;
+    choice.predicted_seconds = seconds;
+    choice.split_k = split;
+  }
+  choice.split_kind = choice.split_k > 1 ? SplitKind::Workspace : SplitKind::None;
+  choice.workspace_bytes = metal_workspace(problem, kernel, choice.split_k).bytes();
+  return choice;
+}
+
+}  // namespace girih::inline v0

@@ -1,0 +1,42 @@
+#pragma once
+
+#include "plan/gemm.hpp"
+
+namespace girih::inline v0 {
+
+/// How matmul2d sees one operand: with one stride of 1, and rows that start at multiples of 16
+/// bytes. Any other layout is packed row-major into the workspace first.
+struct MetalOperand {
+  bool packed = false;
+  bool column_major = false;    ///< neighbours along the rows' index
+  std::int64_t row_stride = 0;  ///< elements, after packing
+  std::int64_t column_stride = 0;
+  std::int64_t batch_stride = 0;
+};
+MetalOperand metal_operand(const MatrixLayout& layout) noexcept;
+/// The same for an operand of `rows` x `columns`, with the strides of its packed form filled in.
+MetalOperand metal_operand(const MatrixLayout& layout, std::int64_t rows,
+                           std::int64_t columns) noexcept;
+
+/// Parts of the workspace, in this order, each a multiple of 64 bytes.
+struct MetalWorkspace {
+  std::int64_t a_bytes = 0, b_bytes = 0;  ///< packed operands
+  std::int64_t partial_bytes = 0;         ///< [split_k][batch][m][n] sums of 4 bytes
+  [[nodiscard]] std::int64_t bytes() const noexcept { return a_bytes + b_bytes + partial_bytes; }
+};
+MetalWorkspace metal_workspace(const GemmProblem& problem, const KernelInfo& kernel,
+                               int split_k) noexcept;
+/// Depth of every slice of K but the last: a multiple of 64.
+std::int64_t metal_slice(std::int64_t k, int split_k) noexcept;
+
+/// How to launch a product on one row of the metal backend, in closed form: split of K, order of
+/// tiles, workspace and time. `kernel` is null if the row cannot serve the product: matmul2d counts
+/// in 32 bits.
+///
+///   time  = max(rounds of tiles x flops / rate, bytes / bandwidth) + launches
+///
+/// No row splits K under RowInvariant.
+GemmSelection metal_gemm_candidate(const GemmProblem& problem, const KernelInfo& kernel,
+                                   const SelectionContext& context) noexcept;
+
+}  // namespace girih::inline v0

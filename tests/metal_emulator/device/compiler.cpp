@@ -1,0 +1,113 @@
+#include "device/compiler.hpp"
+
+#include <cstring>
+#include <map>
+
+#include "device/control.hpp"
+
+namespace girih::inline v0::emulator {
+namespace {
+
+std::map<std::string, std::string>& failing_libraries() noexcept {
+  static std::map<std::string, std::string> all;
+  return all;
+}
+
+struct CompilerDescriptor final : Object {
+  CompilerDescriptor() noexcept : Object("MTL4CompilerDescriptor") {}
+};
+struct Compiler final : Object {
+  Compiler() noexcept : Object("MTL4Compiler") {}
+};
+struct CompileOptions final : Object {
+  CompileOptions() noexcept : Object("MTLCompileOptions") {}
+  unsigned long language = 0;
+};
+struct LibraryDescriptor final : Object {
+  LibraryDescriptor() noexcept : Object("MTL4LibraryDescriptor") {}
+  Held<String> source;
+  Held<CompileOptions> options;
+};
+struct CompiledLibrary final : Object {
+  explicit CompiledLibrary(const Library& compiled) noexcept
+      : Object("MTLLibrary"), library(compiled) {}
+  const Library& library;
+};
+struct FunctionDescriptor final : Object {
+  FunctionDescriptor() noexcept : Object("MTL4LibraryFunctionDescriptor") {}
+  Held<CompiledLibrary> library;
+  Held<String> name;
+};
+struct PipelineDescriptor final : Object {
+  PipelineDescriptor() noexcept : Object("MTL4ComputePipelineDescriptor") {}
+  Held<FunctionDescriptor> function;
+};
+
+GIRIH_CLASS("MTL4CompilerDescriptor", CompilerDescriptor);
+GIRIH_CLASS("MTLCompileOptions", CompileOptions);
+GIRIH_CLASS("MTL4LibraryDescriptor", LibraryDescriptor);
+GIRIH_CLASS("MTL4LibraryFunctionDescriptor", FunctionDescriptor);
+GIRIH_CLASS("MTL4ComputePipelineDescriptor", PipelineDescriptor);
+GIRIH_METHOD("MTLCompileOptions",
+             "setLanguageVersion:", [](CompileOptions* self, Selector, unsigned long version) {
+               self->language = version;
+             });
+GIRIH_METHOD("MTLCompileOptions", "setMathMode:", [](Object*, Selector, long mode) {
+  if (mode != 0) misuse("a math mode that the emulator does not have");
+});
+GIRIH_METHOD("MTL4LibraryDescriptor", "setSource:",
+             [](LibraryDescriptor* self, Selector, String* text) { self->source = text; });
+GIRIH_METHOD("MTL4LibraryDescriptor",
+             "setOptions:", [](LibraryDescriptor* self, Selector, CompileOptions* options) {
+               self->options = options;
+             });
+GIRIH_METHOD("MTL4LibraryFunctionDescriptor",
+             "setLibrary:", [](FunctionDescriptor* self, Selector, CompiledLibrary* library) {
+               self->library = library;
+             });
+GIRIH_METHOD("MTL4LibraryFunctionDescriptor", "setName:",
+             [](FunctionDescriptor* self, Selector, String* name) { self->name = name; });
+GIRIH_METHOD("MTL4ComputePipelineDescriptor", "setComputeFunctionDescriptor:",
+             [](PipelineDescriptor* self, Selector, FunctionDescriptor* function) {
+               self->function = function;
+             });
+
+GIRIH_METHOD("MTLDevice", "newCompilerWithDescriptor:error:",
+             [](Object*, Selector, Object*, Object**) -> Object* { return create<Compiler>(); });
+
+Object* new_library(Object*, Selector, LibraryDescriptor* descriptor, Object** failure) {
+  if (!descriptor->source) return fail_with(failure, "no source");
+  const unsigned long language = descriptor->options ? descriptor->options->language : 0;
+  if (language < (4UL << 16)) {
+    return fail_with(failure, "error: no member named 'matmul2d': the language is older than 4.0");
+  }
+  const Library* const library = find_library(descriptor->source->text);
+  if (library == nullptr) return fail_with(failure, "error: this source was not built in");
+  const auto failing = failing_libraries().find(library->name);
+  if (failing != failing_libraries().end()) return fail_with(failure, failing->second);
+  return create<CompiledLibrary>(*library);
+}
+GIRIH_METHOD("MTL4Compiler", "newLibraryWithDescriptor:error:", &new_library);
+
+Object* new_pipeline(Object*, Selector, PipelineDescriptor* descriptor, Object*, Object** failure) {
+  const FunctionDescriptor* const function = descriptor->function.get();
+  if (function == nullptr || !function->library || !function->name) {
+    return fail_with(failure, "no function");
+  }
+  const Kernel* const kernel = find_kernel(function->library->library, function->name->text);
+  if (kernel == nullptr) return fail_with(failure, "no function " + function->name->text);
+  return create<Pipeline>(*kernel);
+}
+GIRIH_METHOD("MTL4Compiler",
+             "newComputePipelineStateWithDescriptor:compilerTaskOptions:error:", &new_pipeline);
+GIRIH_METHOD("MTLComputePipelineState", "maxTotalThreadsPerThreadgroup",
+             [](Pipeline* self, Selector) -> unsigned long { return self->kernel.max_threads; });
+
+}  // namespace
+
+void fail_library(const std::string& name, const std::string& text) {
+  failing_libraries().erase(name);
+  if (!text.empty()) failing_libraries()[name] = text;
+}
+
+}  // namespace girih::inline v0::emulator

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+// What a test may ask of, and do to, the Metal 4 device of this program. There is one, and
+// MTLCreateSystemDefaultDevice returns it.
+
+namespace girih::inline v0::emulator {
+
+struct DeviceProperties {
+  bool is_there = true;
+  bool has_metal4 = true;
+  std::string name = "Emulated M5";
+  std::string architecture = "applegpu_g17s";
+  std::uint64_t working_set = std::uint64_t{4} << 30;
+  unsigned long longest_buffer = 1UL << 31;
+};
+DeviceProperties& device_properties() noexcept;
+
+/// Rules broken since the last call: misuse of the API ("api: ...") and what kernels did.
+std::vector<std::string> take_findings();
+/// Objects that the host has not released.
+std::size_t live_objects() noexcept;
+
+/// The library of this name fails to compile with `text`; "" lets it compile again.
+void fail_library(const std::string& name, const std::string& text);
+/// The next command buffer fails with a code of MTL4CommandQueueError, and does nothing.
+void fail_next_commit(long code, const std::string& text);
+/// Work is never done: whoever waits runs out of patience.
+void stall(bool is_stalled) noexcept;
+
+}  // namespace girih::inline v0::emulator

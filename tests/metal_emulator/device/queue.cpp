@@ -1,0 +1,222 @@
+#include "device/queue.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "device/commands.hpp"
+#include "device/control.hpp"
+#include "emulator/threadgroup.hpp"
+
+namespace girih::inline v0::emulator {
+namespace {
+
+// Blocks, as clang's Block-ABI-Apple.html lays them out.
+struct Block {
+  void* isa;
+  int flags;
+  int reserved;
+  void (*invoke)(Block*, Object*);
+  const struct BlockDescriptor* descriptor;
+};
+struct BlockDescriptor {
+  unsigned long reserved, size;
+  void (*copy)(Block*, const Block*);
+  void (*dispose)(const Block*);
+};
+constexpr int kHasCopyAndDispose = 1 << 25;
+
+Block* copy_block(const Block* block) {
+  auto* const copy = static_cast<Block*>(std::malloc(block->descriptor->size));
+  std::memcpy(static_cast<void*>(copy), block, block->descriptor->size);
+  if ((block->flags & kHasCopyAndDispose) != 0) block->descriptor->copy(copy, block);
+  return copy;
+}
+void drop_block(Block* block) {
+  if ((block->flags & kHasCopyAndDispose) != 0) block->descriptor->dispose(block);
+  std::free(block);
+}
+
+struct CommitOptions final : Object {
+  CommitOptions() noexcept : Object("MTL4CommitOptions") {}
+  void finish() override { std::ranges::for_each(handlers, drop_block); }
+  std::vector<Block*> handlers;
+};
+struct CommitFeedback final : Object {
+  explicit CommitFeedback(Failure* what) noexcept : Object("MTL4CommitFeedback"), failure(what) {}
+  Held<Failure> failure;
+};
+
+/// What a queue has to do, in order.
+struct Task {
+  std::vector<Command> commands;
+  CommandAllocator* allocator = nullptr;  ///< null: a signal
+  Held<CommitOptions> options;
+  std::set<std::byte*> resident;  ///< when it was committed
+  Held<SharedEvent> event;
+  std::uint64_t value = 0;
+};
+
+struct CommandQueue;
+std::vector<CommandQueue*>& queues() noexcept {
+  static std::vector<CommandQueue*> all;
+  return all;
+}
+struct CommandQueue final : Object {
+  CommandQueue() : Object("MTL4CommandQueue") { queues().push_back(this); }
+  void finish() override {
+    const std::lock_guard lock(device_mutex());
+    const auto unfinished = [](const Task& task) { return task.allocator != nullptr; };
+    if (std::ranges::any_of(tasks, unfinished)) misuse("a queue is released with work to do");
+    tasks.clear();
+    sets.clear();
+    std::erase(queues(), this);
+  }
+  std::vector<Held<ResidencySet>> sets;
+  std::deque<Task> tasks;
+};
+
+struct Planned {
+  std::optional<std::pair<long, std::string>> failure;
+  std::atomic<bool> is_stalled = false;
+};
+Planned& planned() noexcept {
+  static Planned instance;
+  return instance;
+}
+
+/// A fill as a kernel of one lane.
+void fill(const Command& command) {
+  static const Command* current = nullptr;
+  static const Kernel kernel{"fillBuffer",
+                             [](const Arguments&, const LaneIds&) {
+                               note_write(current->data, current->bytes, {"fill", "", 0, 0});
+                               std::memset(current->data, current->value, current->bytes);
+                             },
+                             1};
+  current = &command;
+  dispatch(kernel, {}, {}, {});
+}
+
+void run_commands(const Task& task) {
+  for (const Command& command : task.commands) {
+    switch (command.kind) {
+      case Command::Kind::Barrier:
+        order_dispatches();
+        break;
+      case Command::Kind::Fill:
+        fill(command);
+        break;
+      case Command::Kind::Dispatch:
+        dispatch(*command.kernel, command.arguments, command.threadgroups, command.threads);
+        break;
+    }
+  }
+}
+
+void give_feedback(const Task& task, Failure* failure) {
+  if (!task.options) return;
+  for (Block* const handler : task.options->handlers) {
+    CommitFeedback* const feedback = create<CommitFeedback>(failure);
+    handler->invoke(handler, feedback);
+    feedback->release();
+  }
+}
+
+void run_commit(const Task& task) {
+  Failure* failure = nullptr;
+  if (planned().failure) {
+    failure = create<Failure>(planned().failure->first, planned().failure->second);
+    planned().failure.reset();
+  } else {
+    for_each_buffer(
+        [&](Buffer& buffer) { buffer.is_resident = task.resident.contains(buffer.data); });
+    try {
+      run_commands(task);
+    } catch (const Finding& finding) {
+      report(finding.kind, finding.text);
+      failure = create<Failure>(6, finding.kind + ": " + finding.text);
+    }
+  }
+  --task.allocator->in_flight;
+  give_feedback(task, failure);
+  if (failure != nullptr) failure->release();
+}
+
+void run_task(CommandQueue& queue) {
+  const Task task = std::move(queue.tasks.front());
+  queue.tasks.pop_front();
+  if (task.allocator != nullptr) {
+    run_commit(task);
+  } else {
+    task.event->value = std::max(task.event->value.load(), task.value);
+  }
+}
+
+GIRIH_METHOD("MTLDevice", "newMTL4CommandQueue",
+             [](Object*, Selector) -> Object* { return create<CommandQueue>(); });
+GIRIH_METHOD("MTL4CommandQueue", "addResidencySet:",
+             [](CommandQueue* self, Selector, ResidencySet* set) { self->sets.emplace_back(set); });
+GIRIH_CLASS("MTL4CommitOptions", CommitOptions);
+GIRIH_METHOD("MTL4CommitOptions",
+             "addFeedbackHandler:", [](CommitOptions* self, Selector, const Block* handler) {
+               self->handlers.push_back(copy_block(handler));
+             });
+GIRIH_METHOD("MTL4CommitFeedback", "error",
+             [](CommitFeedback* self, Selector) -> Object* { return self->failure.get(); });
+
+void commit(CommandQueue* self, Selector, CommandBuffer* const* buffers, unsigned long count,
+            CommitOptions* options) {
+  const std::lock_guard lock(device_mutex());
+  for (unsigned long i = 0; i < count; ++i) {
+    CommandBuffer& buffer = *buffers[i];
+    if (buffer.state != CommandBuffer::State::Ended) {
+      misuse("a command buffer is committed that is not ended");
+      continue;
+    }
+    buffer.state = CommandBuffer::State::Idle;
+    ++buffer.allocator->in_flight;
+    Task task;
+    task.commands = std::move(buffer.commands);
+    task.allocator = buffer.allocator;
+    task.options = options;
+    for (const auto& set : self->sets) {
+      task.resident.insert(set->committed.begin(), set->committed.end());
+    }
+    self->tasks.push_back(std::move(task));
+  }
+}
+GIRIH_METHOD("MTL4CommandQueue", "commit:count:options:", &commit);
+GIRIH_METHOD("MTL4CommandQueue", "signalEvent:value:",
+             [](CommandQueue* self, Selector, SharedEvent* event, std::uint64_t value) {
+               const std::lock_guard lock(device_mutex());
+               Task task;
+               task.event = event;
+               task.value = value;
+               self->tasks.push_back(std::move(task));
+             });
+
+}  // namespace
+
+void run_until(SharedEvent& event, std::uint64_t value) {
+  const std::lock_guard lock(device_mutex());
+  for (CommandQueue* const queue : queues()) {
+    while (event.value < value && !queue->tasks.empty() && !planned().is_stalled) {
+      run_task(*queue);
+    }
+  }
+}
+
+void fail_next_commit(long code, const std::string& text) {
+  const std::lock_guard lock(device_mutex());
+  planned().failure = {code, text};
+}
+
+void stall(bool is_stalled) noexcept {
+  planned().is_stalled = is_stalled;
+}
+
+}  // namespace girih::inline v0::emulator

@@ -1,0 +1,95 @@
+#include "device/resources.hpp"
+
+#include "device/control.hpp"
+#include "device/queue.hpp"
+
+namespace girih::inline v0::emulator {
+
+DeviceBuffer::DeviceBuffer(std::size_t length)
+    : Object("MTLBuffer"),
+      data(allocate_buffer(length, "a buffer of " + std::to_string(length) + " bytes")),
+      bytes(length) {}
+
+void DeviceBuffer::finish() {
+  free_buffer(data);
+}
+
+namespace {
+
+struct ResidencySetDescriptor final : Object {
+  ResidencySetDescriptor() noexcept : Object("MTLResidencySetDescriptor") {}
+};
+struct ArgumentTableDescriptor final : Object {
+  ArgumentTableDescriptor() noexcept : Object("MTL4ArgumentTableDescriptor") {}
+  std::size_t count = 0;
+};
+GIRIH_CLASS("MTLResidencySetDescriptor", ResidencySetDescriptor);
+GIRIH_METHOD("MTLResidencySetDescriptor",
+             "setInitialCapacity:", [](Object*, Selector, unsigned long) {});
+GIRIH_CLASS("MTL4ArgumentTableDescriptor", ArgumentTableDescriptor);
+GIRIH_METHOD("MTL4ArgumentTableDescriptor", "setMaxBufferBindCount:",
+             [](ArgumentTableDescriptor* self, Selector, unsigned long count) {
+               if (count > 31) misuse("more than 31 buffers in an argument table");
+               self->count = count;
+             });
+
+GIRIH_METHOD("MTLDevice", "newBufferWithLength:options:",
+             [](Object*, Selector, unsigned long length, unsigned long) -> Object* {
+               if (length == 0 || length > device_properties().longest_buffer) return nullptr;
+               return create<DeviceBuffer>(length);
+             });
+GIRIH_METHOD("MTLBuffer", "contents",
+             [](DeviceBuffer* self, Selector) -> void* { return self->data; });
+GIRIH_METHOD("MTLBuffer", "gpuAddress", [](DeviceBuffer* self, Selector) -> std::uint64_t {
+  return reinterpret_cast<std::uint64_t>(self->data) + kGpuOffset;
+});
+
+GIRIH_METHOD("MTLDevice", "newResidencySetWithDescriptor:error:",
+             [](Object*, Selector, Object*, Object**) -> Object* {
+               return create<ResidencySet>();
+             });
+GIRIH_METHOD("MTLResidencySet",
+             "addAllocation:", [](ResidencySet* self, Selector, DeviceBuffer* buffer) {
+               self->wanted.insert(buffer->data);
+             });
+GIRIH_METHOD("MTLResidencySet",
+             "removeAllocation:", [](ResidencySet* self, Selector, DeviceBuffer* buffer) {
+               if (self->wanted.erase(buffer->data) == 0) {
+                 misuse("an allocation is removed that is not in the residency set");
+               }
+             });
+GIRIH_METHOD("MTLResidencySet", "commit",
+             [](ResidencySet* self, Selector) { self->committed = self->wanted; });
+
+GIRIH_METHOD("MTLDevice", "newArgumentTableWithDescriptor:error:",
+             [](Object*, Selector, ArgumentTableDescriptor* descriptor, Object**) -> Object* {
+               return create<ArgumentTable>(descriptor->count);
+             });
+GIRIH_METHOD("MTL4ArgumentTable", "setAddress:atIndex:",
+             [](ArgumentTable* self, Selector, std::uint64_t address, unsigned long index) {
+               if (index >= self->addresses.size()) {
+                 return misuse("argument table index " + std::to_string(index) + " of " +
+                               std::to_string(self->addresses.size()));
+               }
+               self->addresses[index] = address;
+             });
+
+GIRIH_METHOD("MTLDevice", "newSharedEvent",
+             [](Object*, Selector) -> Object* { return create<SharedEvent>(); });
+GIRIH_METHOD("MTLSharedEvent", "signaledValue", [](SharedEvent* self, Selector) -> std::uint64_t {
+  // Work is done as late as possible, but somebody who only polls must see it done one day.
+  constexpr int kPatience = 50;
+  if (++self->polls > kPatience) {
+    self->polls = 0;
+    run_until(*self, self->value + 1);
+  }
+  return self->value;
+});
+GIRIH_METHOD("MTLSharedEvent", "waitUntilSignaledValue:timeoutMS:",
+             [](SharedEvent* self, Selector, std::uint64_t value, std::uint64_t) -> bool {
+               run_until(*self, value);
+               return self->value >= value;
+             });
+
+}  // namespace
+}  // namespace girih::inline v0::emulator

@@ -1,0 +1,3 @@
+#pragma once
+#include <metal_tensor>
+#include "shim/matmul2d.hpp"
