@@ -16,12 +16,20 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// Seconds of one unit, over `iterations` runs.
-Result<double> time_batch(const Contender& contender, std::int64_t first, std::int64_t iterations) {
+/// Seconds of `runs` runs.
+Result<double> clock_runs(const Contender& contender, std::int64_t first, std::int64_t runs) {
+  if (contender.clock) return contender.clock(first, runs);
   const auto start = Clock::now();
-  for (std::int64_t i = 0; i < iterations; ++i) GIRIH_TRY(contender.run(first + i));
+  for (std::int64_t i = 0; i < runs; ++i) GIRIH_TRY(contender.run(first + i));
   if (contender.finish) GIRIH_TRY(contender.finish());
-  const double seconds = seconds_since(start) / static_cast<double>(iterations * contender.units);
+  return seconds_since(start);
+}
+
+/// Seconds of one unit, over `runs` runs.
+Result<double> time_batch(const Contender& contender, std::int64_t first, std::int64_t runs) {
+  const Result<double> all = clock_runs(contender, first, runs);
+  if (!all) return all.error();
+  const double seconds = *all / static_cast<double>(runs * contender.units);
   if (!(seconds > 0) || !std::isfinite(seconds)) {
     return error(Code::DeviceFailed, "{} took {} s: no plausible time", contender.name, seconds);
   }

@@ -19,6 +19,9 @@ struct Contender {
   std::function<Status(std::int64_t iteration)> run;
   std::function<Status()> finish;
   std::int64_t units = 1;
+  /// Does `runs` runs and gives their seconds, for work that the host's clock, around `run` and
+  /// `finish`, would see too much of. Empty: the host's clock.
+  std::function<Result<double>(std::int64_t first, std::int64_t runs)> clock{};
 };
 
 struct RoundOptions {

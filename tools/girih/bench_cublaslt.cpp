@@ -5,6 +5,7 @@
 
 #include "core/error.hpp"
 #include "girih/bench_burst.hpp"
+#include "girih/bench_clock.hpp"
 #include "girih/bench_peers.hpp"
 #include "girih/shared_library.hpp"
 
@@ -266,6 +267,9 @@ Result<PeerWay> way_of(const std::shared_ptr<Product>& product, int candidate, c
   const std::shared_ptr<Burst> shared = *std::move(burst);
   way.contender.run = [product, shared](std::int64_t) { return shared->replay(); };
   way.contender.units = run.replayed;
+  Result<StreamClock> clock = stream_clock(product->stream().get());
+  if (!clock) return clock.error();
+  use_clock(way.contender, *std::move(clock));
   return way;
 }
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "girih/bench_clock.hpp"
 #include "measure/rounds.hpp"
 
 namespace girih::cli {
@@ -88,6 +89,9 @@ Status Experiment::add_girih(std::string name, bool fused, Reproducibility repro
     const auto shared = std::make_shared<Graph>(*std::move(graph));
     subject.contender.run = [shared](std::int64_t) { return shared->replay(); };
     subject.contender.units = replayed_;
+    Result<StreamClock> clock = clock_of(runtime_);
+    if (!clock) return clock.error();
+    use_clock(subject.contender, *std::move(clock));
   }
   subjects_.push_back(std::move(subject));
   return {};

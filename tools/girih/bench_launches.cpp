@@ -8,6 +8,7 @@
 
 #include "core/error.hpp"
 #include "girih/bench_cases.hpp"
+#include "girih/bench_clock.hpp"
 #include "girih/commands.hpp"
 #include "girih/print.hpp"
 #include "girih/progress.hpp"
@@ -97,9 +98,13 @@ Result<Contender> Search::contender(const GemmSelection& choice) {
   });
   if (!graph) return graph.error();
   const auto shared = std::make_shared<Graph>(*std::move(graph));
-  return Contender{std::string(choice.kernel->name),
-                   [shared](std::int64_t) { return shared->replay(); },
-                   [this] { return runtime_.synchronize(); }, units};
+  Contender timed = {std::string(choice.kernel->name),
+                     [shared](std::int64_t) { return shared->replay(); },
+                     [this] { return runtime_.synchronize(); }, units};
+  Result<StreamClock> clock = clock_of(runtime_);
+  if (!clock) return clock.error();
+  use_clock(timed, *std::move(clock));
+  return timed;
 }
 
 Status Search::time(std::span<const GemmSelection> launches, std::vector<Timed>& timed) {

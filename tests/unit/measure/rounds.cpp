@@ -60,6 +60,28 @@ TEST(Rounds, CountTheUnitsOfARun) {
   EXPECT_LT(ratio, 5.5);
 }
 
+TEST(Rounds, UseAClockOfTheContendersOwn) {
+  std::string order;
+  Contender own = sleeper("a", std::chrono::microseconds(100), order);
+  own.units = 2;
+  std::int64_t asked = 0;
+  own.clock = [&](std::int64_t, std::int64_t runs) -> Result<double> {
+    asked = runs;
+    return 0.25 * static_cast<double>(runs);
+  };
+  const auto times = run_rounds(std::span(&own, 1), quick());
+  ASSERT_TRUE(times);
+  EXPECT_EQ((*times)[0].seconds, std::vector<double>(6, 0.125));
+  EXPECT_EQ(asked, (*times)[0].iterations);
+  EXPECT_EQ(order, "");
+  own.clock = [](std::int64_t, std::int64_t) -> Result<double> { return 0.0; };
+  EXPECT_FALSE(run_rounds(std::span(&own, 1), quick()));
+  own.clock = [](std::int64_t, std::int64_t) -> Result<double> {
+    return error(Code::DeviceFailed, "no clock");
+  };
+  EXPECT_EQ(run_rounds(std::span(&own, 1), quick()).error().message, "no clock");
+}
+
 TEST(Trials, GiveMediansInTurn) {
   std::string order;
   const Contender contenders[] = {sleeper("a", std::chrono::microseconds(2000), order),

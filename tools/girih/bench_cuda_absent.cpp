@@ -1,10 +1,15 @@
 #include "core/error.hpp"
+#include "girih/bench_clock.hpp"
 #include "girih/bench_peers.hpp"
 
 namespace girih::cli {
 
 Result<std::unique_ptr<Peer>> load_cublaslt() {
   return error(Code::BackendUnavailable, "peer cublaslt: this build has no cuda backend");
+}
+
+Result<StreamClock> stream_clock(void*) {
+  return StreamClock{};
 }
 
 }  // namespace girih::cli
