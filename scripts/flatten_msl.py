@@ -10,6 +10,7 @@ import pathlib
 import re
 import sys
 
+SOURCES = pathlib.Path(__file__).resolve().parent.parent / "src"
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"')
 
 
@@ -22,9 +23,9 @@ def flatten(path, seen):
         if not match:
             lines.append("" if line.strip() == "#pragma once" else line)
             continue
-        included = path.parent / match.group(1)
+        included = SOURCES / match.group(1)
         if not included.is_file():
-            sys.exit(f"{path}:{number}: no file {match.group(1)} beside it")
+            sys.exit(f"{path}:{number}: no file {match.group(1)} in src")
         if included.resolve() not in seen:
             lines += flatten(included, seen)
         lines.append(f'#line {number + 1} "{path.name}"')

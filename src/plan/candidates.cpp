@@ -19,6 +19,7 @@ Obstacle obstacle(const Demand& demand, const KernelInfo& kernel, const Selectio
     return Obstacle::Reproducibility;
   }
   if (!context.device->features.missing(kernel.needs).empty()) return Obstacle::Features;
+  if (!kernel.obstacle.empty()) return Obstacle::TurnedOff;
   if (!context.forced_kernel.empty() && context.forced_kernel != kernel.name) {
     return Obstacle::NotForced;
   }
@@ -49,6 +50,8 @@ std::string describe(Obstacle obstacle, const Demand& demand, const KernelInfo& 
                            capability / 10, capability % 10);
       }
       return fmt::format("needs {}", describe(context.device->features.missing(kernel.needs)));
+    case Obstacle::TurnedOff:
+      return fmt::format("is turned off: {}", kernel.obstacle);
     case Obstacle::NotForced:
       return fmt::format("{} is forced", context.forced_kernel);
     case Obstacle::None:

@@ -16,6 +16,7 @@ enum class Obstacle : std::uint8_t {
   Path,
   Reproducibility,
   Features,
+  TurnedOff,
   NotForced,
   None,
 };

@@ -33,8 +33,8 @@ enum class Reduction : std::uint8_t {
   None,           ///< no sum
   SequentialF32,  ///< one fused multiply-add chain in f32, k = 0, 1, 2, ...
   ExactI32,       ///< integers: order does not matter
-  SimdgroupF32,  ///< f32 sums of 8 x 8 x 8 products in order of k, each in an order of its own
-  TensorOpsF32,  ///< f32 sums of Metal's matmul2d over all of k; slices of K added in order
+  SimdgroupF32,   ///< f32 sums of 8 x 8 x 8 products in order of k, each in an order of its own
+  TensorOpsF32,   ///< f32 sums of Metal's matmul2d over all of k; slices of K added in order
   WgmmaF32,  ///< f32 sums of the Hopper matrix unit over k in order; slices of K added in order
 };
 std::string_view name(Reduction reduction) noexcept;
@@ -54,6 +54,9 @@ struct KernelInfo {
   double flops_per_cycle = 1;  ///< of one core or multiprocessor at best: orders the candidates
   cuda::TileForm form = cuda::TileForm::None;  ///< cuda: of a wgmma tile
   int consumers = 0;                           ///< cuda: warpgroups that multiply
+  /// Why the device at hand cannot run the row though it has what the row needs: a compiler's first
+  /// error, a failed trial. Empty in the tables; a device may fill it in.
+  std::string_view obstacle{};
 };
 
 }  // namespace girih::inline v0

@@ -56,11 +56,15 @@ class Kernels(CommandTest):
         text = self.succeed("kernels")
         for name in names:
             self.assertIn(name, text)
-        for backend in ["cpu", "cuda"]:
+        for backend in ["cpu", "cuda", "metal"]:
             only = [row for row in rows if row["backend"] == backend]
             self.assertTrue(only)
             self.assertEqual(self.succeed_json("kernels", "--backend", backend)["kernels"], only)
-        self.assertEqual(self.succeed_json("kernels", "--backend", "metal")["kernels"], [])
+        metal = self.succeed_json("kernels", "--backend", "metal")["kernels"]
+        self.assertTrue(metal)
+        for row in metal:
+            self.assertEqual((row["backend"], row["usable"]), ("metal", False))
+            self.assertTrue(row["reason"])
 
 
 class Plan(CommandTest):
@@ -126,6 +130,9 @@ class Plan(CommandTest):
         cuda = {row["name"]: row for row in self.succeed_json("probe")["backends"]}["cuda"]
         if not cuda["usable"]:
             self.refuse(UNAVAILABLE, "cuda", *plan, *EXTENTS, "--backend", "cuda")
+        metal = self.succeed_json(*plan, *EXTENTS, "--backend", "metal", "--device", "m5pro")
+        self.assertEqual(metal["kernel"], "metal_gemm_f32_64x64_simdgroup")
+        self.assertIn("matrix unit", " ".join(metal["notes"]))
         self.refuse(INVALID, "of backend cpu", *plan, *EXTENTS, "--backend", "metal", "--device",
                     "avx2-2c")
         self.refuse(UNSUPPORTED, "fast", *plan, *EXTENTS, "--precision", "tf32")

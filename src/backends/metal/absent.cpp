@@ -5,7 +5,7 @@
 
 namespace girih::inline v0::metal {
 
-Probe probe() {
+Probe probe(void*) {
   return {.presence = Presence::NotBuilt, .reason = "not part of this build", .info = {}};
 }
 
@@ -13,7 +13,7 @@ bool is_built() noexcept {
   return false;
 }
 
-Result<std::unique_ptr<Device>> open() noexcept {
+Result<std::unique_ptr<Device>> open(const std::optional<MetalHandles>&) noexcept {
   return error(Code::BackendUnavailable, "backend metal: not part of this build");
 }
 

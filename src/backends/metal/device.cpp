@@ -1,10 +1,13 @@
 #include "backends/metal/device.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <new>
+#include <vector>
 
 #include "backends/metal/queue.hpp"
 #include "backends/metal/replay.hpp"
+#include "backends/metal/trial.hpp"
 #include "core/error.hpp"
 
 namespace girih::inline v0::metal {
@@ -20,13 +23,34 @@ class QueueSink final : public LaunchSink {
   Queue& queue_;
 };
 
+/// Makes the pipelines and encodes nothing.
+class PipelineSink final : public LaunchSink {
+ public:
+  explicit PipelineSink(Pipelines& pipelines) noexcept : pipelines_(pipelines) {}
+  Status add(const Launch& launch) noexcept override {
+    const Result<id> pipeline = pipelines_.find(launch.family, launch.function);
+    return pipeline ? Status{} : pipeline.error();
+  }
+
+ private:
+  Pipelines& pipelines_;
+};
+
+Family family_of(const KernelInfo& kernel) noexcept {
+  if (kernel.op != Op::Gemm) return Family::Elementwise;
+  return kernel.path == Path::Matrix ? Family::TensorOps : Family::Simdgroup;
+}
+
 class MetalDevice final : public Device {
  public:
-  explicit MetalDevice(DeviceInfo info) noexcept : info_(std::move(info)) {}
+  explicit MetalDevice(DeviceInfo info)
+      : info_(std::move(info)),
+        rows_(kernel_table().begin(), kernel_table().end()),
+        tried_(rows_.size()) {}
 
-  Status start() noexcept {
+  Status start(void* handle) noexcept {
     const Pool pool;
-    device_ = Ref(MTLCreateSystemDefaultDevice());
+    device_ = handle != nullptr ? Ref::retained(handle) : Ref(MTLCreateSystemDefaultDevice());
     if (!device_) return error(Code::BackendUnavailable, "no Metal device");
     GIRIH_TRY(memory_.start(device_.get()));
     GIRIH_TRY(pipelines_.start(device_.get()));
@@ -34,13 +58,10 @@ class MetalDevice final : public Device {
   }
 
   [[nodiscard]] const DeviceInfo& info() const noexcept override { return info_; }
-  [[nodiscard]] std::span<const KernelInfo> kernels() const noexcept override {
-    return kernel_table();
-  }
+  [[nodiscard]] std::span<const KernelInfo> kernels() const noexcept override { return rows_; }
   [[nodiscard]] int threads() const noexcept override { return 1; }
 
   Result<std::byte*> allocate(std::int64_t bytes) noexcept override {
-    const Pool pool;
     memory_.reap(queue_.completed_tick());
     Result<std::byte*> data = memory_.allocate(bytes);
     if (data || data.error().code != Code::OutOfMemory) return data;
@@ -66,22 +87,85 @@ class MetalDevice final : public Device {
   }
 
   Status launch(const Call& call) noexcept override {
+    GIRIH_TRY(prepare(call));
     QueueSink sink(queue_);
     return lower(call, sink);
   }
   Result<std::unique_ptr<Executable>> instantiate(std::span<const Call> calls) noexcept override {
+    for (const Call& call : calls) GIRIH_TRY(prepare(call));
     std::unique_ptr<Replay> graph(new (std::nothrow) Replay(queue_, memory_, pipelines_));
     if (graph == nullptr) return error(Code::OutOfMemory, "no memory for a graph");
     GIRIH_TRY(graph->build(calls));
     return std::unique_ptr<Executable>(std::move(graph));
+  }
+  /// Compiles, and puts a row of the matrix unit on trial. A row that fails is turned off; the call
+  /// that met it fails with the reason.
+  Status prepare(const Call& call) noexcept override {
+    PipelineSink sink(pipelines_);
+    const Status status = lower(call, sink);
+    if (!status) turn_off_failed();
+    if (!status) return status;
+    const auto* const product = std::get_if<GemmCall>(&call);
+    if (product == nullptr || product->selection.kernel->path != Path::Matrix) return {};
+    return try_row(*product->selection.kernel, product->problem.a.dtype);
   }
 
   Status submit(std::uint64_t value) noexcept override { return queue_.submit(value); }
   Result<bool> completed(std::uint64_t value) noexcept override { return queue_.completed(value); }
   Status wait(std::uint64_t value) noexcept override { return queue_.wait(value); }
 
+  Result<std::byte*> import(const NativeMemory& memory, std::int64_t bytes) noexcept override {
+    Result<std::byte*> data =
+        memory_.import(memory.handle, bytes + static_cast<std::int64_t>(memory.byte_offset));
+    if (data) *data += memory.byte_offset;
+    return data;
+  }
+  void end_import(std::byte* data, std::int64_t, Done done, void* context) noexcept override {
+    memory_.retire(memory_.base_of(data), queue_.tick(), done, context);
+  }
+  Result<NativeMemory> native_memory(const std::byte* data) noexcept override {
+    const Memory::Place place = memory_.place_of(data);
+    if (place.buffer == nullptr) return error(Code::InvalidTensor, "not memory of this device");
+    return NativeMemory{place.buffer, place.offset};
+  }
+  Result<void*> native_object(NativeObject object) noexcept override {
+    if (object == NativeObject::MetalDevice) return device_.get();
+    return Device::native_object(object);
+  }
+  Status record(const ForeignEvent& event) noexcept override {
+    return queue_.signal(event.handle, event.value);
+  }
+  Status wait_for(const ForeignEvent& event) noexcept override {
+    return queue_.await(event.handle, event.value);
+  }
+
  private:
+  void turn_off_failed() noexcept {
+    for (KernelInfo& row : rows_) {
+      const std::string& failure = pipelines_.failure(family_of(row));
+      if (!failure.empty() && row.obstacle.empty()) row.obstacle = failure;
+    }
+  }
+
+  Status try_row(const KernelInfo& kernel, DType dtype) noexcept {
+    const auto index = static_cast<std::size_t>(&kernel - rows_.data());
+    std::uint32_t& tried = tried_[index];
+    const std::uint32_t trial = 1U << static_cast<unsigned>(dtype);
+    if ((tried & trial) != 0) return {};
+    const Result<bool> is_right = passes_trial(kernel, dtype, queue_, memory_);
+    if (!is_right) return is_right.error();
+    if (!*is_right) {
+      rows_[index].obstacle = "its trial product was wrong";
+      return error(Code::BackendUnavailable, "{}: its trial product was wrong, it is turned off",
+                   kernel.name);
+    }
+    tried |= trial;
+    return {};
+  }
+
   const DeviceInfo info_;
+  std::vector<KernelInfo> rows_;
+  std::vector<std::uint32_t> tried_;  ///< by row: a bit a type
   Ref device_;
   Memory memory_;
   Pipelines pipelines_;
@@ -90,13 +174,20 @@ class MetalDevice final : public Device {
 
 }  // namespace
 
-Result<std::unique_ptr<Device>> open() noexcept try {
-  Probe found = probe();
+Result<std::unique_ptr<Device>> open(const std::optional<MetalHandles>& handles) noexcept try {
+  if (handles && handles->queue) {
+    return error(Code::BackendLacks, "options.metal.queue: girih needs a Metal 4 queue of its own");
+  }
+  void* const handle = handles && handles->device ? *handles->device : nullptr;
+  if (handles && handles->device && handle == nullptr) {
+    return error(Code::InvalidOption, "options.metal.device is null");
+  }
+  Probe found = probe(handle);
   if (found.presence != Presence::Usable) {
     return error(Code::BackendUnavailable, "backend metal: {}", found.reason);
   }
   auto device = std::make_unique<MetalDevice>(std::move(found.info));
-  if (const Status started = device->start(); !started) {
+  if (const Status started = device->start(handle); !started) {
     return error(Code::BackendUnavailable, "backend metal: {}", started.error().message);
   }
   return std::unique_ptr<Device>(std::move(device));

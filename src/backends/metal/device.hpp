@@ -1,8 +1,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+
+#include <girih/foreign.hpp>
 
 #include "backends/device.hpp"
 
@@ -19,17 +22,19 @@ enum class Presence : std::uint8_t {
 struct Probe {
   Presence presence = Presence::NotBuilt;
   std::string reason;  ///< empty if usable
-  DeviceInfo info;     ///< of the default device, if there is one
+  DeviceInfo info;     ///< of the device, if there is one
 };
-Probe probe();
+/// Of an id<MTLDevice>; null: of the system's default one.
+Probe probe(void* device = nullptr);
 
 /// The rows of `kernels.inc`, built here or not.
 std::span<const KernelInfo> kernel_table() noexcept;
 /// True if this build can drive a device.
 bool is_built() noexcept;
 
-/// The default device, with a queue of its own. BackendUnavailable with the reason if there is none
-/// that can be used.
-Result<std::unique_ptr<Device>> open() noexcept;
+/// The caller's device or the default one, with a queue of its own. BackendUnavailable with the
+/// reason if it cannot be used; BackendLacks for a queue of the caller's, which is of another class
+/// than Metal 4's.
+Result<std::unique_ptr<Device>> open(const std::optional<MetalHandles>& handles) noexcept;
 
 }  // namespace girih::inline v0::metal

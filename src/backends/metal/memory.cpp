@@ -50,27 +50,63 @@ Result<std::byte*> Memory::allocate(std::int64_t bytes) noexcept try {
   return error(Code::OutOfMemory, "no host memory to keep a buffer");
 }
 
-void Memory::retire(std::byte* data, std::uint64_t tick) noexcept {
+Result<std::byte*> Memory::import(id object, std::int64_t bytes) noexcept try {
+  const std::lock_guard lock(mutex_);
+  auto* const data = static_cast<std::byte*>(buffer::contents(object));
+  if (data == nullptr) return error(Code::Unwrappable, "the buffer is private to the gpu");
+  if (buffer::length(object) < static_cast<UInt>(bytes)) {
+    return error(Code::Unwrappable, "the buffer has {} bytes, {} were said", buffer::length(object),
+                 bytes);
+  }
+  const auto [place, is_new] = buffers_.try_emplace(key_of(data));
+  if (is_new) {
+    place->second.object = Ref::retained(object);
+    place->second.address = buffer::gpu_address(object);
+    residency_set::add(set_.get(), object);
+    is_set_stale_ = true;
+  }
+  ++place->second.imports;
+  return data;
+} catch (...) {
+  return error(Code::OutOfMemory, "no host memory to keep a buffer");
+}
+
+void Memory::retire(std::byte* data, std::uint64_t tick, Done done, void* context) noexcept {
   const std::lock_guard lock(mutex_);
   try {
-    retired_.push_back({key_of(data), tick});
+    retired_.push_back({key_of(data), tick, done, context});
   } catch (...) {  // kept until the device goes
   }
 }
 
 void Memory::reap(std::uint64_t completed) noexcept {
-  const std::lock_guard lock(mutex_);
-  const auto keep = [&](const Retired& x) { return x.tick > completed; };
-  const auto gone = std::partition(retired_.begin(), retired_.end(), keep);
-  for (auto x = gone; x != retired_.end(); ++x) {
-    const auto found = buffers_.find(x->data);
-    if (found == buffers_.end()) continue;
-    residency_set::remove(set_.get(), found->second.object.get());
-    is_set_stale_ = true;
-    used_ -= found->second.bytes;
-    buffers_.erase(found);
+  for (;;) {
+    Retired gone{};
+    {
+      const std::lock_guard lock(mutex_);
+      const auto is_over = [&](const Retired& x) { return x.tick <= completed; };
+      const auto next = std::ranges::find_if(retired_, is_over);
+      if (next == retired_.end()) return;
+      gone = *next;
+      *next = retired_.back();
+      retired_.pop_back();
+      drop(gone.data);
+    }
+    if (gone.done != nullptr) gone.done(gone.context);  // the caller's code, outside the lock
   }
-  retired_.erase(gone, retired_.end());
+}
+
+void Memory::drop(std::uintptr_t data) noexcept {
+  const auto found = buffers_.find(data);
+  if (found == buffers_.end()) return;
+  if (found->second.imports > 1) {
+    --found->second.imports;
+    return;
+  }
+  residency_set::remove(set_.get(), found->second.object.get());
+  is_set_stale_ = true;
+  used_ -= found->second.bytes;
+  buffers_.erase(found);
 }
 
 void Memory::commit_residency() noexcept {
@@ -96,6 +132,12 @@ Memory::Place Memory::place_of(const void* data) const noexcept {
   const auto found = find(data);
   if (found == buffers_.end()) return {nullptr, 0};
   return {found->second.object.get(), key_of(data) - found->first};
+}
+
+std::byte* Memory::base_of(std::byte* data) const noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto found = find(data);
+  return found == buffers_.end() ? data : reinterpret_cast<std::byte*>(found->first);
 }
 
 }  // namespace girih::inline v0::metal

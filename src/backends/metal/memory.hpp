@@ -21,8 +21,13 @@ class Memory {
 
   /// OutOfMemory if `bytes` exceed what one buffer, or all together, may take.
   Result<std::byte*> allocate(std::int64_t bytes) noexcept;
-  /// From any thread. The buffer goes once the queue has passed `tick`.
-  void retire(std::byte* data, std::uint64_t tick) noexcept;
+  /// A buffer of the caller's, retained while it is here; its address on the host. Unwrappable if
+  /// the host does not see it, or it is shorter than `bytes`.
+  Result<std::byte*> import(id object, std::int64_t bytes) noexcept;
+  using Done = void (*)(void* context) noexcept;
+  /// From any thread. The buffer goes, and `done` is called, once the queue has passed `tick`.
+  void retire(std::byte* data, std::uint64_t tick, Done done = nullptr,
+              void* context = nullptr) noexcept;
   /// Gives back what was retired up to `completed`.
   void reap(std::uint64_t completed) noexcept;
   /// Makes what was allocated known to the queue.
@@ -35,18 +40,24 @@ class Memory {
     UInt offset;
   };
   [[nodiscard]] Place place_of(const void* data) const noexcept;
+  /// First byte of the buffer that holds the address; the address itself if there is none.
+  [[nodiscard]] std::byte* base_of(std::byte* data) const noexcept;
 
  private:
   struct Buffer {
     Ref object;
     std::int64_t bytes = 0;
     std::uint64_t address = 0;
+    int imports = 0;  ///< of a buffer of the caller's
   };
   struct Retired {
     std::uintptr_t data;
     std::uint64_t tick;
+    Done done;
+    void* context;
   };
   using Buffers = std::map<std::uintptr_t, Buffer>;
+  void drop(std::uintptr_t data) noexcept;
   [[nodiscard]] Buffers::const_iterator find(const void* data) const noexcept;
 
   id device_ = nullptr;

@@ -18,6 +18,10 @@ class Pipelines {
   Status start(id device) noexcept;
   /// MTLComputePipelineState of a function. BackendUnavailable if it does not compile.
   Result<id> find(Family family, const char* function) noexcept;
+  /// Why a family did not compile; empty if it did, or was not asked for.
+  [[nodiscard]] const std::string& failure(Family family) const noexcept {
+    return libraries_[static_cast<std::size_t>(family)].failure;
+  }
 
  private:
   struct Library {

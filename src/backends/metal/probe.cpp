@@ -28,10 +28,11 @@ bool is_built() noexcept {
   return true;
 }
 
-Probe probe() {
+Probe probe(void* handle) {
   const Pool pool;
   Probe result;
-  const Ref device(MTLCreateSystemDefaultDevice());
+  const Ref device =
+      handle != nullptr ? Ref::retained(handle) : Ref(MTLCreateSystemDefaultDevice());
   if (!device) {
     result.presence = Presence::None;
     result.reason = "no Metal device";

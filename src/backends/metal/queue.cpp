@@ -172,9 +172,7 @@ Status Queue::fill(std::byte* data, std::int64_t bytes, std::uint8_t value) noex
 }
 
 Status Queue::submit(std::uint64_t value) noexcept {
-  GIRIH_TRY(commit());
-  queue::signal(queue_.get(), submissions_.get(), value);
-  return {};
+  return signal(submissions_.get(), value);
 }
 
 Result<bool> Queue::completed(std::uint64_t value) noexcept {
@@ -186,6 +184,18 @@ Result<bool> Queue::completed(std::uint64_t value) noexcept {
 Status Queue::wait(std::uint64_t value) noexcept {
   GIRIH_TRY(wait_for(submissions_.get(), value));
   memory_->reap(completed_tick());
+  return {};
+}
+
+Status Queue::signal(id event, std::uint64_t value) noexcept {
+  GIRIH_TRY(commit());
+  queue::signal(queue_.get(), event, value);
+  return {};
+}
+
+Status Queue::await(id event, std::uint64_t value) noexcept {
+  GIRIH_TRY(commit());
+  queue::wait(queue_.get(), event, value);
   return {};
 }
 

@@ -37,6 +37,9 @@ class Queue {
   Status submit(std::uint64_t value) noexcept;
   Result<bool> completed(std::uint64_t value) noexcept;
   Status wait(std::uint64_t value) noexcept;
+  /// Raises the caller's event after what was encoded; waits for it before what comes.
+  Status signal(id event, std::uint64_t value) noexcept;
+  Status await(id event, std::uint64_t value) noexcept;
   /// Waits for everything that was encoded.
   Status drain() noexcept;
 

@@ -106,6 +106,20 @@ GIRIH_METHOD("MTL4ComputeCommandEncoder", "fillBuffer:range:value:",
                self->commands->commands.push_back(command);
              });
 
+GIRIH_METHOD("MTL4ComputeCommandEncoder", "executeCommandsInBuffer:withRange:",
+             [](ComputeEncoder* self, Selector, IndirectCommands* indirect, Range range) {
+               if (!can_encode(self, "executeCommandsInBuffer")) return;
+               if (range.location + range.length > indirect->commands.size()) {
+                 return misuse("a range past its indirect command buffer");
+               }
+               Command command;
+               command.kind = Command::Kind::Indirect;
+               command.indirect = indirect;
+               command.first = range.location;
+               command.count = range.length;
+               self->commands->commands.push_back(command);
+             });
+
 constexpr unsigned long kDispatchStage = 1UL << 27;
 constexpr unsigned long kBlitStage = 1UL << 28;
 constexpr unsigned long kVisibleToDevice = 1;

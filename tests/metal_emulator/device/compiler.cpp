@@ -25,6 +25,10 @@ struct CompileOptions final : Object {
 };
 struct LibraryDescriptor final : Object {
   LibraryDescriptor() noexcept : Object("MTL4LibraryDescriptor") {}
+  void finish() override {
+    source = {};
+    options = {};
+  }
   Held<String> source;
   Held<CompileOptions> options;
 };
@@ -35,12 +39,18 @@ struct CompiledLibrary final : Object {
 };
 struct FunctionDescriptor final : Object {
   FunctionDescriptor() noexcept : Object("MTL4LibraryFunctionDescriptor") {}
+  void finish() override {
+    library = {};
+    name = {};
+  }
   Held<CompiledLibrary> library;
   Held<String> name;
 };
 struct PipelineDescriptor final : Object {
   PipelineDescriptor() noexcept : Object("MTL4ComputePipelineDescriptor") {}
+  void finish() override { function = {}; }
   Held<FunctionDescriptor> function;
+  bool is_indirect = false;
 };
 
 GIRIH_CLASS("MTL4CompilerDescriptor", CompilerDescriptor);
@@ -72,6 +82,12 @@ GIRIH_METHOD("MTL4ComputePipelineDescriptor", "setComputeFunctionDescriptor:",
                self->function = function;
              });
 
+GIRIH_METHOD("MTL4ComputePipelineDescriptor", "setSupportIndirectCommandBuffers:",
+             [](PipelineDescriptor* self, Selector, long support) {
+               constexpr long kEnabled = 1;
+               self->is_indirect = support == kEnabled;
+             });
+
 GIRIH_METHOD("MTLDevice", "newCompilerWithDescriptor:error:",
              [](Object*, Selector, Object*, Object**) -> Object* { return create<Compiler>(); });
 
@@ -96,7 +112,7 @@ Object* new_pipeline(Object*, Selector, PipelineDescriptor* descriptor, Object*,
   }
   const Kernel* const kernel = find_kernel(function->library->library, function->name->text);
   if (kernel == nullptr) return fail_with(failure, "no function " + function->name->text);
-  return create<Pipeline>(*kernel);
+  return create<Pipeline>(*kernel, descriptor->is_indirect);
 }
 GIRIH_METHOD("MTL4Compiler",
              "newComputePipelineStateWithDescriptor:compilerTaskOptions:error:", &new_pipeline);

@@ -6,9 +6,10 @@
 namespace girih::inline v0::emulator {
 
 struct Pipeline final : Object {
-  explicit Pipeline(const Kernel& compiled) noexcept
-      : Object("MTLComputePipelineState"), kernel(compiled) {}
+  Pipeline(const Kernel& compiled, bool indirect) noexcept
+      : Object("MTLComputePipelineState"), kernel(compiled), is_indirect(indirect) {}
   const Kernel& kernel;
+  const bool is_indirect;  ///< may be used in indirect command buffers
 };
 
 }  // namespace girih::inline v0::emulator

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -22,8 +23,8 @@ DeviceProperties& device_properties() noexcept;
 
 /// Rules broken since the last call: misuse of the API ("api: ...") and what kernels did.
 std::vector<std::string> take_findings();
-/// Objects that the host has not released.
-std::size_t live_objects() noexcept;
+/// Objects that the host has not released, by class.
+std::map<std::string, int> live_objects();
 
 /// The library of this name fails to compile with `text`; "" lets it compile again.
 void fail_library(const std::string& name, const std::string& text);

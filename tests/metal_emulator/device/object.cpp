@@ -18,7 +18,7 @@ struct Runtime {
   std::map<std::string, Object*> classes;
   std::vector<std::string> findings;
   std::deque<Object*> released;
-  std::atomic<std::ptrdiff_t> live = 0;
+  std::map<std::string, int> live;  ///< by class
 };
 Runtime& runtime() noexcept {
   static Runtime instance;
@@ -49,13 +49,18 @@ void Object::release() {
   if (left > 0) return;
   if (left < 0) return misuse(std::string("one release too many of ") + class_name);
   finish();
-  count_live(-1);
+  count_live(class_name, -1);
   Runtime& run = runtime();
-  const std::lock_guard lock(run.mutex);
-  run.released.push_back(this);
-  if (run.released.size() <= kKept) return;
-  delete run.released.front();
-  run.released.pop_front();
+  Object* oldest = nullptr;
+  {
+    const std::lock_guard lock(run.mutex);
+    run.released.push_back(this);
+    if (run.released.size() > kKept) {
+      oldest = run.released.front();
+      run.released.pop_front();
+    }
+  }
+  delete oldest;  // which may release others
 }
 
 Object* autoreleased(Object* object) {
@@ -73,12 +78,18 @@ void misuse(const std::string& text) {
   report("api", text);
 }
 
-void count_live(std::ptrdiff_t change) noexcept {
-  runtime().live += change;
+void count_live(const char* class_name, int change) {
+  Runtime& run = runtime();
+  const std::lock_guard lock(run.mutex);
+  int& count = run.live[class_name];
+  count += change;
+  if (count == 0) run.live.erase(class_name);
 }
 
-std::size_t live_objects() noexcept {
-  return static_cast<std::size_t>(runtime().live.load());
+std::map<std::string, int> live_objects() {
+  Runtime& run = runtime();
+  const std::lock_guard lock(run.mutex);
+  return run.live;
 }
 
 std::vector<std::string> take_findings() {

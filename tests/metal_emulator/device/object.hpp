@@ -70,11 +70,12 @@ class Held {
 void misuse(const std::string& text);
 void report(const std::string& kind, const std::string& text);
 
-void count_live(std::ptrdiff_t change) noexcept;
+void count_live(const char* class_name, int change);
 template <class T, class... A>
 T* create(A&&... arguments) {
-  count_live(1);
-  return new T(std::forward<A>(arguments)...);
+  T* const object = new T(std::forward<A>(arguments)...);
+  count_live(object->class_name, 1);
+  return object;
 }
 
 struct String final : Object {

@@ -47,6 +47,7 @@ struct CommitOptions final : Object {
 };
 struct CommitFeedback final : Object {
   explicit CommitFeedback(Failure* what) noexcept : Object("MTL4CommitFeedback"), failure(what) {}
+  void finish() override { failure = {}; }
   Held<Failure> failure;
 };
 
@@ -58,6 +59,7 @@ struct Task {
   std::set<std::byte*> resident;  ///< when it was committed
   Held<SharedEvent> event;
   std::uint64_t value = 0;
+  bool is_wait = false;
 };
 
 struct CommandQueue;
@@ -110,6 +112,9 @@ void run_commands(const Task& task) {
       case Command::Kind::Fill:
         fill(command);
         break;
+      case Command::Kind::Indirect:
+        run_indirect(command);
+        break;
       case Command::Kind::Dispatch:
         dispatch(*command.kernel, command.arguments, command.threadgroups, command.threads);
         break;
@@ -146,14 +151,18 @@ void run_commit(const Task& task) {
   if (failure != nullptr) failure->release();
 }
 
-void run_task(CommandQueue& queue) {
+/// False if the queue waits for an event.
+bool run_task(CommandQueue& queue) {
+  const Task& next = queue.tasks.front();
+  if (next.is_wait && next.event->value < next.value) return false;
   const Task task = std::move(queue.tasks.front());
   queue.tasks.pop_front();
   if (task.allocator != nullptr) {
     run_commit(task);
-  } else {
+  } else if (!task.is_wait) {
     task.event->value = std::max(task.event->value.load(), task.value);
   }
+  return true;
 }
 
 GIRIH_METHOD("MTLDevice", "newMTL4CommandQueue",
@@ -199,13 +208,23 @@ GIRIH_METHOD("MTL4CommandQueue", "signalEvent:value:",
                self->tasks.push_back(std::move(task));
              });
 
+GIRIH_METHOD("MTL4CommandQueue", "waitForEvent:value:",
+             [](CommandQueue* self, Selector, SharedEvent* event, std::uint64_t value) {
+               const std::lock_guard lock(device_mutex());
+               Task task;
+               task.event = event;
+               task.value = value;
+               task.is_wait = true;
+               self->tasks.push_back(std::move(task));
+             });
+
 }  // namespace
 
 void run_until(SharedEvent& event, std::uint64_t value) {
   const std::lock_guard lock(device_mutex());
   for (CommandQueue* const queue : queues()) {
     while (event.value < value && !queue->tasks.empty() && !planned().is_stalled) {
-      run_task(*queue);
+      if (!run_task(*queue)) break;
     }
   }
 }

@@ -5,12 +5,12 @@
 
 namespace girih::inline v0::emulator {
 
-DeviceBuffer::DeviceBuffer(std::size_t length)
-    : Object("MTLBuffer"),
-      data(allocate_buffer(length, "a buffer of " + std::to_string(length) + " bytes")),
+Allocation::Allocation(const char* name, std::size_t length)
+    : Object(name),
+      data(allocate_buffer(length, std::string(name) + " of " + std::to_string(length) + " bytes")),
       bytes(length) {}
 
-void DeviceBuffer::finish() {
+void Allocation::finish() {
   free_buffer(data);
 }
 
@@ -40,6 +40,8 @@ GIRIH_METHOD("MTLDevice", "newBufferWithLength:options:",
              });
 GIRIH_METHOD("MTLBuffer", "contents",
              [](DeviceBuffer* self, Selector) -> void* { return self->data; });
+GIRIH_METHOD("MTLBuffer", "length",
+             [](DeviceBuffer* self, Selector) -> unsigned long { return self->bytes; });
 GIRIH_METHOD("MTLBuffer", "gpuAddress", [](DeviceBuffer* self, Selector) -> std::uint64_t {
   return reinterpret_cast<std::uint64_t>(self->data) + kGpuOffset;
 });
@@ -49,11 +51,11 @@ GIRIH_METHOD("MTLDevice", "newResidencySetWithDescriptor:error:",
                return create<ResidencySet>();
              });
 GIRIH_METHOD("MTLResidencySet",
-             "addAllocation:", [](ResidencySet* self, Selector, DeviceBuffer* buffer) {
+             "addAllocation:", [](ResidencySet* self, Selector, Allocation* buffer) {
                self->wanted.insert(buffer->data);
              });
 GIRIH_METHOD("MTLResidencySet",
-             "removeAllocation:", [](ResidencySet* self, Selector, DeviceBuffer* buffer) {
+             "removeAllocation:", [](ResidencySet* self, Selector, Allocation* buffer) {
                if (self->wanted.erase(buffer->data) == 0) {
                  misuse("an allocation is removed that is not in the residency set");
                }
@@ -76,6 +78,8 @@ GIRIH_METHOD("MTL4ArgumentTable", "setAddress:atIndex:",
 
 GIRIH_METHOD("MTLDevice", "newSharedEvent",
              [](Object*, Selector) -> Object* { return create<SharedEvent>(); });
+GIRIH_METHOD("MTLSharedEvent", "setSignaledValue:",
+             [](SharedEvent* self, Selector, std::uint64_t value) { self->value = value; });
 GIRIH_METHOD("MTLSharedEvent", "signaledValue", [](SharedEvent* self, Selector) -> std::uint64_t {
   // Work is done as late as possible, but somebody who only polls must see it done one day.
   constexpr int kPatience = 50;

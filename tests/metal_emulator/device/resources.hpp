@@ -13,11 +13,14 @@ namespace girih::inline v0::emulator {
 /// found.
 constexpr std::uint64_t kGpuOffset = std::uint64_t{1} << 52;
 
-struct DeviceBuffer final : Object {
-  explicit DeviceBuffer(std::size_t length);
+struct Allocation : Object {
+  Allocation(const char* name, std::size_t length);
   void finish() override;
   std::byte* data;
   std::size_t bytes;
+};
+struct DeviceBuffer final : Allocation {
+  explicit DeviceBuffer(std::size_t length) : Allocation("MTLBuffer", length) {}
 };
 inline void* host_address(std::uint64_t gpu_address) noexcept {
   return gpu_address == 0 ? nullptr : reinterpret_cast<void*>(gpu_address - kGpuOffset);

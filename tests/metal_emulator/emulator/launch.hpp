@@ -67,6 +67,8 @@ struct Config {
   bool scrambles_layouts = true;
   /// Drops the low 13 bits of f32 operands of `matmul2d`, as the M5's matrix unit does.
   bool truncates_f32 = true;
+  /// A matrix unit that is wrong: sums of matmul2d are one too large.
+  bool breaks_matmul = false;
   std::size_t threadgroup_memory = 32768;
 };
 extern Config the_config;

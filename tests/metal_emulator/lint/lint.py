@@ -13,7 +13,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 FLAGS = ["-x", "clcpp", "-cl-std=clc++2021", "-cl-no-stdinc",
          "-target", "x86_64-linux-gnu", "-fsyntax-only", "-Wall", "-Wextra", "-Wshadow", "-Werror",
          "-Wimplicit-int-conversion", "-Wno-unknown-attributes", "-Wno-unused-parameter",
-         "-Wno-undefined-inline", "-Wno-undefined-internal", f"-I{HERE / 'include'}"]
+         "-Wno-undefined-inline", "-Wno-undefined-internal", f"-I{HERE / 'include'}",
+         f"-I{HERE.parents[2] / 'src'}"]
 
 
 SPACE = re.compile(r"\b(device|constant|threadgroup|thread)\b")

@@ -8,6 +8,7 @@
 
 #include "backends/cpu/device.hpp"
 #include "backends/cuda/device.hpp"
+#include "backends/metal/device.hpp"
 #include "plan/kernel_info.hpp"
 
 namespace girih {
@@ -67,6 +68,29 @@ std::string cuda_disagreement(const KernelInfo& row, const KernelName& parsed) {
   return {};
 }
 
+/// Of the words that only rows of the metal backend have.
+std::string metal_disagreement(const KernelInfo& row, const KernelName& parsed) {
+  if (parsed.tile_k != 0) return "depth";
+  const bool is_tensor = parsed.target == "tensorops";
+  if (!is_tensor && parsed.target != "simdgroup" && parsed.target != "simt") return "target";
+  if (!row.needs.has(Feature::Metal4)) return "target's feature";
+  if (is_tensor != row.needs.has(Feature::TensorOps)) return "target and features";
+  if (is_tensor != (row.path == Path::Matrix)) return "target and path";
+  if (row.op != Op::Gemm) return parsed.target == "simt" ? "" : "target and op";
+  if (row.flops_per_cycle <= 0) return "flops";
+  const bool is_integer = row.operands.has(DType::I8);
+  if ((parsed.types == "i8") != is_integer) return "i8";
+  if (is_integer != (row.reduction == Reduction::ExactI32)) return "i8";
+  if (is_integer) return {};
+  const Reduction sum = is_tensor ? Reduction::TensorOpsF32 : Reduction::SimdgroupF32;
+  if (row.reduction != sum) return "target and reduction";
+  const bool is_single = row.operands.has(DType::F32);
+  if (is_single && is_tensor) return "f32 on a unit that truncates it";
+  if ((parsed.types == "f32") != is_single) return "f32";
+  if ((parsed.types == "16bit") != row.operands.has(DType::BF16)) return "16bit";
+  return {};
+}
+
 /// Why a row's name does not say what its fields say; empty if it does.
 std::string disagreement(const KernelInfo& row) {
   const std::optional<KernelName> parsed = parse(row.name);
@@ -75,6 +99,7 @@ std::string disagreement(const KernelInfo& row) {
   if (parsed->op != name(row.op)) return "op";
   if (parsed->tile_m != row.tile_m || parsed->tile_n != row.tile_n) return "tile";
   if (row.backend == Backend::Cuda) return cuda_disagreement(row, *parsed);
+  if (row.backend == Backend::Metal) return metal_disagreement(row, *parsed);
   if (parsed->tile_k != 0) return "depth";
   const std::set<std::string> targets = {"scalar", "avx2", "avx512", "neon", "amx"};
   if (targets.count(parsed->target) == 0) return "target";
@@ -99,7 +124,7 @@ std::string disagreement(const KernelInfo& row) {
 
 TEST(KernelNameTest, EveryRowIsNamedByItsFields) {
   std::set<std::string_view> names;
-  for (const auto table : {cpu::kernel_table(), cuda::kernel_table()}) {
+  for (const auto table : {cpu::kernel_table(), cuda::kernel_table(), metal::kernel_table()}) {
     ASSERT_FALSE(table.empty());
     for (const KernelInfo& row : table) {
       EXPECT_EQ(disagreement(row), "") << row.name;
@@ -137,6 +162,15 @@ TEST(KernelNameTest, WrongRowsAreCaught) {
         "cuda_gemm_16bit_128x256_wgmma", "cuda_gemm_16bit_128x256x128_wgmma",
         "cuda_gemm_f32_128x256_wgmma", "cuda_gemm_16bit_128x256_simt", "cuda_gemm_16bit_wgmma",
         "cpu_gemm_16bit_128x256x64_wgmma", "cuda_gemm_16bit_128x256_avx2"}) {
+    row.name = wrong;
+    EXPECT_NE(disagreement(row), "") << wrong;
+  }
+  row = metal::kernel_table().front();
+  ASSERT_EQ(disagreement(row), "");
+  for (const char* wrong :
+       {"metal_gemm_16bit_64x64_tensorops", "metal_gemm_16bit_128x64_simdgroup",
+        "metal_gemm_f32_128x64_tensorops", "metal_gemm_16bit_128x64_wgmma",
+        "cuda_gemm_16bit_128x64_tensorops", "metal_copy_16bit_128x64_tensorops"}) {
     row.name = wrong;
     EXPECT_NE(disagreement(row), "") << wrong;
   }

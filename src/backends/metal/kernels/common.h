@@ -1,9 +1,9 @@
 #pragma once
-#include "msl.h"
+#include "backends/metal/kernels/msl.h"
 
 using namespace metal;
 
 typedef long Index;
 typedef uint Word;
 
-#include "params.h"
+#include "backends/metal/kernels/params.h"

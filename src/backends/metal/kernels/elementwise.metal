@@ -1,6 +1,6 @@
 // Copies, casts and fills over strided views. A SIMD group takes a segment of the last dimension at
 // a time, so that the divisions that find its place are paid once for 512 elements.
-#include "small_float.h"
+#include "backends/metal/kernels/small_float.h"
 
 // Place of a segment: its first element in both views, and how many it has.
 struct Segment {

@@ -1,5 +1,5 @@
 #pragma once
-#include "common.h"
+#include "backends/metal/kernels/common.h"
 
 // The arithmetic after the product, one element of C at a time.
 

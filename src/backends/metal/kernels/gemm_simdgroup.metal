@@ -1,9 +1,9 @@
 // Products that every Apple GPU can run, of any strides and any alignment: tiles of A and B are
 // copied to threadgroup memory, zero beyond the edges, and multiplied by simdgroup_matrix or, for
 // int8, by the ALUs.
-#include "epilogue.h"
-#include "operand_tile.h"
-#include "tile_walk.h"
+#include "backends/metal/kernels/epilogue.h"
+#include "backends/metal/kernels/operand_tile.h"
+#include "backends/metal/kernels/tile_walk.h"
 #include <metal_simdgroup_matrix>
 
 // Four SIMD groups, each half of the tile's rows and half of its columns.

@@ -1,8 +1,8 @@
 // Products by matmul2d: operands from memory, sums in a cooperative tensor whose elements are found
 // through its own queries only, so that one source is right for every layout. A and B have a stride
 // of 1 each: rows of K for N, of M or N for T. One launch computes tiles of C over all of K.
-#include "epilogue.h"
-#include "tile_walk.h"
+#include "backends/metal/kernels/epilogue.h"
+#include "backends/metal/kernels/tile_walk.h"
 #include <metal_tensor>
 #include <MetalPerformancePrimitives/MetalPerformancePrimitives.h>
 

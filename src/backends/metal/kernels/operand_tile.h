@@ -1,5 +1,5 @@
 #pragma once
-#include "common.h"
+#include "backends/metal/kernels/common.h"
 
 // Loads `kRows` x `kColumns` elements of a matrix into threadgroup memory, zero where it has none.
 // Neighbouring threads take neighbours in memory.

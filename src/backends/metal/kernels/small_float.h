@@ -1,5 +1,5 @@
 #pragma once
-#include "common.h"
+#include "backends/metal/kernels/common.h"
 
 // f32 to and from narrower floats by integer arithmetic alone: no rounding mode, no flushing of
 // subnormals and no treatment of NaN by the compiler plays a part.

@@ -1,5 +1,5 @@
 #pragma once
-#include "common.h"
+#include "backends/metal/kernels/common.h"
 
 // A tile of C, one slice of K, one product of the batch.
 struct TilePlace {

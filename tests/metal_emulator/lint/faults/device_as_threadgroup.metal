@@ -1,4 +1,4 @@
-#include "../../../../src/backends/metal/kernels/msl.h"
+#include "backends/metal/kernels/msl.h"
 using namespace metal;
 [[kernel]] void k(device float* x [[buffer(0)]]) {
   threadgroup float* p = x;

@@ -1,4 +1,4 @@
-#include "../../../../src/backends/metal/kernels/msl.h"
+#include "backends/metal/kernels/msl.h"
 using namespace metal;
 struct Values {
   float v[4];

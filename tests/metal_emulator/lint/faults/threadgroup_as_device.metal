@@ -1,4 +1,4 @@
-#include "../../../../src/backends/metal/kernels/msl.h"
+#include "backends/metal/kernels/msl.h"
 using namespace metal;
 inline float first(device const float* p) { return p[0]; }
 [[kernel]] void k(device float* y [[buffer(0)]]) {

@@ -196,6 +196,9 @@ struct matmul2d {
       gather<&TileProduct::right>(payloads, count, kDescriptor.transpose_right, depth, kColumns, b);
       collect(payloads, count, c);
       shim::emulator::multiply(a, b, c, kRows, kColumns, depth);
+      if (shim::emulator::config().breaks_matmul) {
+        for (int i = 0; i < kRows * kColumns; ++i) c[i] += 1;
+      }
       scatter(payloads, count, c);
     }
 

@@ -1,6 +1,6 @@
 // C = A B, row-major f32 C, in three ways: through simdgroup_matrix, through matmul2d from memory,
 // and through matmul2d with operands in registers.
-#include "../../../../src/backends/metal/kernels/msl.h"
+#include "backends/metal/kernels/msl.h"
 #include <metal_simdgroup_matrix>
 #include <metal_tensor>
 #include <MetalPerformancePrimitives/MetalPerformancePrimitives.h>

@@ -1,5 +1,5 @@
 // Small kernels that each break one rule of memory or of control flow.
-#include "../../../../src/backends/metal/kernels/msl.h"
+#include "backends/metal/kernels/msl.h"
 using namespace metal;
 
 [[kernel]] void copies(device const float* x [[buffer(0)]], device float* y [[buffer(1)]],

@@ -1,5 +1,5 @@
 // Row softmax, one threadgroup a row: y = exp(x scale + mask - max) / sum.
-#include "../../../../src/backends/metal/kernels/msl.h"
+#include "backends/metal/kernels/msl.h"
 using namespace metal;
 
 struct SoftmaxArguments {

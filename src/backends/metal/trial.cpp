@@ -1,0 +1,106 @@
+#include "backends/metal/trial.hpp"
+
+#include <cstring>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/small_float.hpp"
+
+namespace girih::inline v0::metal {
+namespace {
+
+/// Ragged, and a multiple of 16 bytes in every type, so that nothing is packed.
+constexpr std::int64_t kRows = 80, kColumns = 96, kDepth = 48;
+
+int left(std::int64_t m, std::int64_t k) noexcept {
+  return static_cast<int>((m * 3 + k * 5) % 7) - 3;
+}
+int right(std::int64_t k, std::int64_t n) noexcept {
+  return static_cast<int>((k * 2 + n * 11) % 9) - 4;
+}
+
+void store(std::byte* data, DType dtype, std::int64_t i, int value) noexcept {
+  const auto number = static_cast<float>(value);
+  if (dtype == DType::I8) {
+    data[i] = static_cast<std::byte>(value);
+  } else {
+    const std::uint32_t bits = dtype == DType::BF16 ? narrow<kBf16>(number) : narrow<kF16>(number);
+    const auto pattern = static_cast<std::uint16_t>(bits);
+    std::memcpy(data + i * 2, &pattern, sizeof(pattern));
+  }
+}
+
+bool is_right(const std::byte* data) noexcept {
+  for (std::int64_t m = 0; m < kRows; ++m) {
+    for (std::int64_t n = 0; n < kColumns; ++n) {
+      int sum = 0;
+      for (std::int64_t k = 0; k < kDepth; ++k) sum += left(m, k) * right(k, n);
+      float got = 0;
+      std::memcpy(&got, data + (m * kColumns + n) * 4, sizeof(got));
+      if (got != static_cast<float>(sum)) return false;
+    }
+  }
+  return true;
+}
+
+/// Memory for the trial, taken back at its end.
+class Space {
+ public:
+  Space(Memory& memory, const Queue& queue) noexcept : memory_(memory), queue_(queue) {}
+  Space(const Space&) = delete;
+  Space& operator=(const Space&) = delete;
+  ~Space() {
+    if (data != nullptr) memory_.retire(data, queue_.tick());
+  }
+  std::byte* data = nullptr;
+
+ private:
+  Memory& memory_;
+  const Queue& queue_;
+};
+
+class Sink final : public LaunchSink {
+ public:
+  explicit Sink(Queue& queue) noexcept : queue_(queue) {}
+  Status add(const Launch& launch) noexcept override { return queue_.encode(launch); }
+
+ private:
+  Queue& queue_;
+};
+
+}  // namespace
+
+Result<bool> passes_trial(const KernelInfo& kernel, DType dtype, Queue& queue,
+                          Memory& memory) noexcept {
+  const auto matrix = [](DType type, std::int64_t rows, std::int64_t columns) {
+    return Geometry{type, Shape{rows, columns}, contiguous_strides(Shape{rows, columns}), 0};
+  };
+  const Result<GemmProblem> problem = check(GemmSpec{.a = matrix(dtype, kRows, kDepth),
+                                                     .b = matrix(dtype, kDepth, kColumns),
+                                                     .c = matrix(DType::F32, kRows, kColumns)});
+  if (!problem) return problem.error();
+  constexpr std::int64_t kBAt = 16384, kCAt = 32768;  // bytes
+  Space space(memory, queue);
+  const Result<std::byte*> data = memory.allocate(kCAt + kRows * kColumns * 4);
+  if (!data) return data.error();
+  space.data = *data;
+  for (std::int64_t m = 0; m < kRows; ++m) {
+    for (std::int64_t k = 0; k < kDepth; ++k) store(*data, dtype, m * kDepth + k, left(m, k));
+  }
+  for (std::int64_t k = 0; k < kDepth; ++k) {
+    for (std::int64_t n = 0; n < kColumns; ++n) {
+      store(*data + kBAt, dtype, k * kColumns + n, right(k, n));
+    }
+  }
+  GemmCall call{*problem, {}, {}, nullptr};
+  call.operands.a = *data;
+  call.operands.b = *data + kBAt;
+  call.operands.c = *data + kCAt;
+  call.selection.kernel = &kernel;
+  Sink sink(queue);
+  GIRIH_TRY(lower(call, sink));
+  GIRIH_TRY(queue.drain());
+  return is_right(*data + kCAt);
+}
+
+}  // namespace girih::inline v0::metal

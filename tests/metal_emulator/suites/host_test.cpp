@@ -1,0 +1,171 @@
+#include <gtest/gtest.h>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <girih/girih.hpp>
+
+#include "backends/metal/device.hpp"
+#include "device/control.hpp"
+#include "emulator/launch.hpp"
+#include "support/expect.hpp"
+#include "support/gemm.hpp"
+
+// The host part of the backend when the device is not what it should be. Nothing here depends on a
+// kernel's numbers.
+
+namespace girih::testing {
+namespace {
+
+using emulator::device_properties;
+
+/// Puts the device back as it was.
+class Metal : public ::testing::Test {
+ protected:
+  ~Metal() override {
+    device_properties() = properties_;
+    emulator::config() = config_;
+    for (const char* library : {"elementwise", "gemm_simdgroup", "gemm_tensor"}) {
+      emulator::fail_library(library, "");
+    }
+    emulator::stall(false);
+  }
+  static Result<Runtime> open(const RuntimeOptions& options = {.backend = Backend::Metal}) {
+    return Runtime::open(options);
+  }
+  static Status multiply(Runtime& runtime, DType dtype, Path path = Path::Auto) {
+    const Tensor a = must(runtime.tensor({32, 64}, dtype));
+    const Tensor b = must(runtime.tensor({64, 48}, dtype));
+    const Tensor c = must(runtime.tensor({32, 48}, DType::F32));
+    return gemm(runtime, {.a = a, .b = b, .c = c, .path = path});
+  }
+
+ private:
+  emulator::DeviceProperties properties_ = device_properties();
+  emulator::Config config_ = emulator::config();
+};
+
+TEST_F(Metal, ProbeAgreesWithWhatOpeningDoes) {
+  EXPECT_EQ(metal::probe().presence, metal::Presence::Usable);
+  EXPECT_TRUE(metal::is_built());
+  EXPECT_TRUE(succeeded(open()));
+  EXPECT_EQ(must(Runtime::open({.policy = Policy::Accel})).backend(), Backend::Metal);
+  EXPECT_EQ(must(Runtime::open({.policy = Policy::Auto})).backend(), Backend::Metal);
+  device_properties().has_metal4 = false;
+  EXPECT_EQ(metal::probe().presence, metal::Presence::Unusable);
+  EXPECT_TRUE(refused(open(), Code::BackendUnavailable, "macOS 26"));
+  EXPECT_EQ(must(Runtime::open({.policy = Policy::Auto})).backend(), Backend::Cpu);
+  device_properties().is_there = false;
+  EXPECT_EQ(metal::probe().presence, metal::Presence::None);
+  EXPECT_TRUE(refused(open(), Code::BackendUnavailable, "no Metal device"));
+}
+
+TEST_F(Metal, AnOlderGpuTakesThePortableRows) {
+  device_properties().architecture = "applegpu_g16s";
+  Runtime runtime = must(open());
+  const Tensor x = must(runtime.tensor({16, 16}, DType::BF16));
+  const Tensor c = must(runtime.tensor({16, 16}, DType::F32));
+  const Plan chosen = must(plan(runtime, {.a = x, .b = x, .c = c}));
+  EXPECT_EQ(chosen.kernel, "metal_gemm_16bit_64x64_simdgroup");
+  EXPECT_NE(chosen.to_string().find("needs tensorops"), std::string::npos);
+  EXPECT_TRUE(refused(multiply(runtime, DType::BF16, Path::Matrix), Code::GemmNoKernel, ""));
+}
+
+TEST_F(Metal, ExactF32StaysOffTheMatrixUnit) {
+  Runtime runtime = must(open());
+  const Tensor x = must(runtime.tensor({16, 16}, DType::F32));
+  const Tensor c = must(runtime.tensor({16, 16}, DType::F32));
+  EXPECT_EQ(must(plan(runtime, {.a = x, .b = x, .c = c})).kernel, "metal_gemm_f32_64x64_simdgroup");
+}
+
+TEST_F(Metal, ALibraryThatDoesNotCompileTurnsOffItsRowsAlone) {
+  emulator::fail_library("gemm_tensor", "program_source:7:3: error: no such thing\nmore text");
+  Runtime runtime = must(open());
+  EXPECT_TRUE(refused(multiply(runtime, DType::BF16), Code::BackendUnavailable, "no such thing"));
+  ASSERT_TRUE(succeeded(runtime.health()));
+  EXPECT_TRUE(succeeded(multiply(runtime, DType::BF16)));  // by another row
+  const Tensor x = must(runtime.tensor({16, 16}, DType::BF16));
+  const Tensor c = must(runtime.tensor({16, 16}, DType::F32));
+  const Plan chosen = must(plan(runtime, {.a = x, .b = x, .c = c}));
+  EXPECT_EQ(chosen.kernel, "metal_gemm_16bit_64x64_simdgroup");
+  EXPECT_NE(chosen.to_string().find("7:3: error: no such thing"), std::string::npos);
+  EXPECT_TRUE(succeeded(multiply(runtime, DType::F32)));
+}
+
+TEST_F(Metal, AMatrixUnitThatIsWrongIsTurnedOff) {
+  emulator::config().breaks_matmul = true;
+  Runtime runtime = must(open());
+  EXPECT_TRUE(refused(multiply(runtime, DType::F16), Code::BackendUnavailable, "trial"));
+  ASSERT_TRUE(succeeded(runtime.health()));
+  // The next row of that unit is tried, too; then there is a portable one.
+  EXPECT_TRUE(refused(multiply(runtime, DType::F16), Code::BackendUnavailable, "trial"));
+  EXPECT_TRUE(succeeded(multiply(runtime, DType::F16)));
+  emulator::config().breaks_matmul = false;
+  Runtime healthy = must(open());
+  EXPECT_TRUE(succeeded(multiply(healthy, DType::F16)));
+}
+
+TEST_F(Metal, FailuresOfCommandBuffersAreToldApart) {
+  struct Case {
+    long number;
+    Code code;
+  };
+  for (const auto& [number, code] :
+       {Case{1, Code::TimedOut}, {3, Code::OutOfMemory}, {4, Code::DeviceFailed}}) {
+    Runtime runtime = must(open());
+    must(multiply(runtime, DType::F32));
+    emulator::fail_next_commit(number, "the reason given");
+    EXPECT_TRUE(refused(runtime.synchronize(), code, "the reason given"));
+  }
+}
+
+TEST_F(Metal, AGpuThatDoesNotFinishIsATimeOut) {
+  Runtime runtime = must(open());
+  must(multiply(runtime, DType::F32));
+  const Event event = must(runtime.submit());
+  emulator::stall(true);
+  EXPECT_FALSE(must(runtime.completed(event)));
+  EXPECT_TRUE(refused(runtime.wait(event), Code::TimedOut, "60 s"));
+  EXPECT_TRUE(refused(runtime.tensor({1}, DType::F32), Code::RuntimePoisoned, "60 s"));
+  emulator::stall(false);
+}
+
+TEST_F(Metal, MemoryHasTwoLimits) {
+  device_properties().longest_buffer = 1 << 20;
+  device_properties().working_set = 7 << 19;  // a quarter is constants of command buffers
+  Runtime runtime = must(open());
+  EXPECT_TRUE(refused(runtime.tensor({(1 << 20) + 1}, DType::I8), Code::OutOfMemory, "at most"));
+  std::vector<Tensor> live;
+  for (int i = 0; i < 2; ++i) live.push_back(must(runtime.tensor({1 << 20}, DType::I8)));
+  EXPECT_TRUE(refused(runtime.tensor({1 << 20}, DType::I8), Code::OutOfMemory, "working set"));
+  live.clear();
+  EXPECT_TRUE(succeeded(runtime.tensor({1 << 19}, DType::I8)));
+}
+
+TEST_F(Metal, NothingIsLeftBehind) {
+  {
+    Runtime warm = must(open());
+    must(multiply(warm, DType::BF16));
+  }
+  const std::map<std::string, int> before = emulator::live_objects();
+  {
+    Runtime runtime = must(open());
+    must(multiply(runtime, DType::BF16));
+    Graph graph = must(capture(runtime, [&] { return multiply(runtime, DType::F32); }));
+    must(graph.replay());
+    must(runtime.synchronize());
+    EXPECT_NE(emulator::live_objects(), before);
+  }
+  EXPECT_EQ(emulator::live_objects(), before);
+}
+
+TEST_F(Metal, ManyCallsGoThroughManyCommandBuffers) {
+  Runtime runtime = must(open());
+  const Tensor x = must(runtime.tensor({64}, DType::F32));
+  // 4 slots of 256 KiB of constants, 512 bytes a call at most.
+  for (int i = 0; i < 3000; ++i) must(fill(runtime, {.destination = x, .value = i + 0.0}));
+  EXPECT_EQ(floats_of(runtime, x), std::vector<float>(64, 2999.0F));
+}
+
+}  // namespace
+}  // namespace girih::testing

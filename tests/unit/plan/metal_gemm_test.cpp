@@ -1,0 +1,119 @@
+#include "plan/metal_gemm.hpp"
+
+#include <gtest/gtest.h>
+#include <set>
+#include <string>
+
+#include "backends/metal/device.hpp"
+#include "plan/gemm.hpp"
+#include "support/expect.hpp"
+
+// Selection for Apple GPUs, without one.
+
+namespace girih {
+namespace {
+
+using testing::must;
+using testing::refused;
+using testing::succeeded;
+
+GemmSpec spec(std::int64_t m, std::int64_t n, std::int64_t k, DType operands = DType::BF16,
+              DType output = DType::F32) {
+  return {.a = {operands, {m, k}, {k, 1}, 0},
+          .b = {operands, {k, n}, {n, 1}, 0},
+          .c = {output, {m, n}, {n, 1}, 0}};
+}
+
+SelectionContext context_on(std::string_view device) {
+  return {.device = find_fixture(device),
+          .kernels = metal::kernel_table(),
+          .threads = 1,
+          .forced_kernel = {}};
+}
+
+std::string kernel_for(const GemmSpec& what, std::string_view device = "m5pro") {
+  const Result<GemmSelection> choice = select(must(check(what)), context_on(device));
+  return choice ? std::string(choice->kernel->name) : choice.error().message;
+}
+
+TEST(MetalSelection, TheMatrixUnitServesWhatItMultipliesExactly) {
+  EXPECT_EQ(kernel_for(spec(4096, 4096, 4096)), "metal_gemm_16bit_128x64_tensorops");
+  EXPECT_EQ(kernel_for(spec(64, 64, 4096, DType::F16)), "metal_gemm_16bit_64x64_tensorops");
+  EXPECT_EQ(kernel_for(spec(512, 512, 512, DType::I8, DType::I32)),
+            "metal_gemm_i8_64x64_tensorops");
+  EXPECT_EQ(kernel_for(spec(4096, 4096, 4096, DType::F32)), "metal_gemm_f32_64x64_simdgroup");
+}
+
+TEST(MetalSelection, OlderGpusHaveARowForEachType) {
+  for (const char* device : {"m4max", "m1"}) {
+    EXPECT_EQ(kernel_for(spec(512, 512, 512), device), "metal_gemm_16bit_64x64_simdgroup");
+    EXPECT_EQ(kernel_for(spec(512, 512, 512, DType::F32), device),
+              "metal_gemm_f32_64x64_simdgroup");
+    EXPECT_EQ(kernel_for(spec(512, 512, 512, DType::I8, DType::I32), device),
+              "metal_gemm_i8_64x64_simt");
+  }
+}
+
+TEST(MetalSelection, APlanTellsWhy) {
+  const Plan plan =
+      must(explain(must(check(spec(512, 512, 512, DType::F32))), context_on("m5pro")));
+  const std::string text = plan.to_string();
+  EXPECT_NE(text.find("f32 stays off the matrix unit"), std::string::npos) << text;
+  EXPECT_NE(text.find("rejected: metal_gemm_16bit_128x64_tensorops: "), std::string::npos) << text;
+  GemmSpec odd = spec(512, 512, 511);
+  const Plan packed = must(explain(must(check(odd)), context_on("m5pro")));
+  EXPECT_NE(packed.to_string().find("A is packed first"), std::string::npos);
+  EXPECT_EQ(packed.to_string().find("B is packed first"), std::string::npos);
+  EXPECT_GT(packed.workspace_bytes, 0U);
+}
+
+TEST(MetalSelection, Tf32IsRefused) {
+  GemmSpec what = spec(64, 64, 64, DType::F32);
+  what.precision = Precision::Tf32;
+  EXPECT_TRUE(refused(select(must(check(what)), context_on("m5pro")), Code::GemmNoKernel, "tf32"));
+}
+
+TEST(MetalSelection, LongSumsOfFewTilesAreSplitUnlessRowsAreInvariant) {
+  GemmSpec what = spec(64, 64, 65536);
+  const GemmSelection split = must(select(must(check(what)), context_on("m5pro")));
+  EXPECT_GT(split.split_k, 1);
+  EXPECT_EQ(split.split_kind, SplitKind::Workspace);
+  EXPECT_GE(split.workspace_bytes, split.split_k * 64 * 64 * 4);
+  what.reproducibility = Reproducibility::RowInvariant;
+  EXPECT_EQ(must(select(must(check(what)), context_on("m5pro"))).split_k, 1);
+}
+
+TEST(MetalSelection, EverySliceOfASplitHasSomethingToAdd) {
+  for (const std::int64_t k : {1024, 1025, 4095, 65537, 1000003}) {
+    const GemmSelection choice = must(select(must(check(spec(8, 8, k))), context_on("m5pro")));
+    if (choice.split_k == 1) continue;
+    const std::int64_t slice = metal_slice(k, choice.split_k);
+    EXPECT_LT(slice * (choice.split_k - 1), k) << k;
+    EXPECT_GE(slice * choice.split_k, k) << k;
+  }
+}
+
+TEST(MetalSelection, OperandsThatMatmul2dCannotReadArePacked) {
+  const MatrixLayout rows{DType::BF16, 64, 1, 0, 64};
+  EXPECT_FALSE(metal_operand(rows).packed);
+  EXPECT_FALSE(metal_operand(rows).column_major);
+  const MatrixLayout columns{DType::BF16, 1, 64, 4096, 16};
+  EXPECT_FALSE(metal_operand(columns).packed);
+  EXPECT_TRUE(metal_operand(columns).column_major);
+  for (const MatrixLayout& odd :
+       {MatrixLayout{DType::BF16, 63, 1, 0, 64}, MatrixLayout{DType::BF16, 64, 2, 0, 64},
+        MatrixLayout{DType::BF16, 64, 1, 0, 8}, MatrixLayout{DType::BF16, 64, 1, 63, 64},
+        MatrixLayout{DType::BF16, 0, 1, 0, 64}, MatrixLayout{DType::I8, 8, 1, 0, 64},
+        MatrixLayout{DType::BF16, std::int64_t{1} << 24, 1, 0, 64}}) {
+    EXPECT_TRUE(metal_operand(odd).packed) << odd.row_stride << " " << odd.column_stride;
+  }
+}
+
+TEST(MetalSelection, ExtentsBeyond32BitsAreRefused) {
+  const Result<GemmSelection> choice =
+      select(must(check(spec(std::int64_t{1} << 31, 1, 1))), context_on("m5pro"));
+  EXPECT_TRUE(refused(choice, Code::GemmNoKernel, "2^31"));
+}
+
+}  // namespace
+}  // namespace girih
