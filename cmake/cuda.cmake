@@ -1,5 +1,5 @@
 # GIRIH_CUDA decides whether the cuda backend is built. AUTO: if nvcc 13 or later is found.
-set(GIRIH_CUDA OFF CACHE STRING "Build the cuda backend: AUTO, ON or OFF")
+set(GIRIH_CUDA AUTO CACHE STRING "Build the cuda backend: AUTO, ON or OFF")
 set_property(CACHE GIRIH_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(GIRIH_HAS_CUDA OFF)
 if(NOT GIRIH_CUDA MATCHES "^(AUTO|ON|OFF)$")

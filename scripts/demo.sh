@@ -43,7 +43,8 @@ fetch_model() {
 
 case $* in "" | --slice) ;; *) echo "usage: scripts/demo.sh [--slice]" >&2 && exit 2 ;; esac
 install_packages "${build_packages[@]}"
-cmake --preset release
+# It multiplies on the CPU; device code would take minutes to compile.
+cmake --preset release -DGIRIH_CUDA=OFF
 cmake --build --preset release --target girih_cli
 girih=build/release/tools/girih/girih
 mkdir -p "$work"
