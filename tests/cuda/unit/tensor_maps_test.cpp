@@ -81,6 +81,24 @@ TEST(TensorMapsTest, EveryPartOfTheRequestCounts) {
   EXPECT_EQ(maps.encoded(), requests.size());
 }
 
+TEST(TensorMapsTest, PlacesThatSeveralRequestsShareKeepThemApart) {
+  // Far more requests than places, all for the same memory: many meet in one set.
+  for (const int part : {0, 1, 2, 3, 4, 5, 6}) {
+    TensorMaps maps(encode);
+    for (int i = 1; i < 3 * static_cast<int>(TensorMaps::kSets * TensorMaps::kWays); ++i) {
+      MapRequest wanted = request();
+      if (part < 3) wanted.extents[static_cast<std::size_t>(part)] = i;
+      if (part == 3 || part == 4) wanted.strides[static_cast<std::size_t>(part - 3)] = 16 * i;
+      if (part > 4) wanted.box[static_cast<std::size_t>(part - 5)] = i;
+      CUtensorMap map{};
+      ASSERT_TRUE(maps.get(wanted, map));
+      const std::size_t at = static_cast<std::size_t>(part) + 1;
+      ASSERT_EQ(map.opaque[at], static_cast<cuuint64_t>(part == 3 || part == 4 ? 16 * i : i))
+          << "part " << part << " of request " << i;
+    }
+  }
+}
+
 TEST(TensorMapsTest, AreBoundedAndStayRight) {
   TensorMaps maps(encode);
   constexpr int kMany = 3 * TensorMaps::kSets * TensorMaps::kWays;
