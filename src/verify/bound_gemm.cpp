@@ -203,9 +203,10 @@ Result<Plan> BoundGemm::plan(Runtime& runtime) const {
 
 bool BoundGemm::may_refuse(const Error& error) const {
   if (error.code != Code::GemmNoKernel) return false;
-  // Matrix rows of a GPU take 16-bit operands only.
-  const bool wide = case_.operands == DType::F32 || case_.operands == DType::I8;
-  const bool lacks_row = backend_ == Backend::Cuda && case_.path == Path::Matrix && wide;
+  // Matrix rows of a GPU take no f32 operands, and on cuda no int8 ones.
+  const bool has_no_row =
+      case_.operands == DType::F32 || (case_.operands == DType::I8 && backend_ == Backend::Cuda);
+  const bool lacks_row = backend_ != Backend::Cpu && case_.path == Path::Matrix && has_no_row;
   return case_.precision == Precision::Tf32 || lacks_row;
 }
 
