@@ -298,6 +298,7 @@ TEST_P(CudaEmbedding, ACallersWorkspaceIsUsed) {
 TEST_P(CudaEmbedding, WhatACaptureCannotHoldIsRefusedAndTheCaptureGoesOn) {
   const Tensor x = must(runtime_->tensor({64}, DType::F32));
   const Event earlier = must(runtime_->submit());
+  must(runtime_->wait(earlier));
   Graph own = must(capture(*runtime_, [&] { return fill(*runtime_, {.destination = x}); }));
   std::vector<float> host(64);
   const cudaGraphExec_t graph = instantiate(capture_stream([&] {
