@@ -6,6 +6,7 @@
 #include "backends/cuda/device.hpp"
 #include "core/checked.hpp"
 #include "plan/cuda_gemm_layout.hpp"
+#include "plan/cuda_gemm_tuned.hpp"
 #include "plan/gemm.hpp"
 #include "support/expect.hpp"
 
@@ -172,10 +173,16 @@ TEST(CudaGemmSelect, SplitsKWhereTilesAreFew) {
 
 TEST(CudaGemmSelect, MeasuredChoicesAreTaken) {
   const GemmSpec square = spec(4096, 4096, 4096);
-  const GemmSelection chosen = must(select(must(check(square)), context_on("h200")));
+  const GemmProblem problem = must(check(square));
+  const GemmSelection chosen = must(select(problem, context_on("h200")));
   EXPECT_TRUE(chosen.is_tuned);
-  EXPECT_EQ(chosen.kernel->name, "cuda_gemm_16bit_128x256x64_wgmma");
-  EXPECT_EQ(chosen.cluster_rows, 2);
+  const CudaTunedRow* const row = find_tuned(problem, *chosen.kernel, *context_on("h200").device);
+  ASSERT_NE(row, nullptr);
+  EXPECT_TRUE(chosen.kernel->name.ends_with(row->kernel));
+  EXPECT_EQ(chosen.cluster_rows, row->cluster_rows);
+  EXPECT_EQ(chosen.cluster_columns, row->cluster_columns);
+  EXPECT_EQ(chosen.band, row->band);
+  EXPECT_EQ(chosen.swaps_sides, row->swaps_sides);
   GemmSpec f32 = square;
   f32.c.dtype = DType::F32;
   EXPECT_FALSE(must(select(must(check(f32)), context_on("h200"))).is_tuned);

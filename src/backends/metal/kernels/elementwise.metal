@@ -28,21 +28,20 @@ inline Segment segment_at(Index index, constant WalkParams& p) {
 template <typename T>
 inline void copy_segment(device const uchar* source, device uchar* destination, Segment segment,
                          uint lane, constant WalkParams& p) {
-  constexpr int kLast = kWalkRank - 1;
+  const Index read_step = p.source_strides[kWalkRank - 1];
+  const Index write_step = p.destination_strides[kWalkRank - 1];
   device const T* const from = reinterpret_cast<device const T*>(source) + segment.source;
   device T* const to = reinterpret_cast<device T*>(destination) + segment.destination;
-  for (int i = int(lane); i < segment.count; i += 32) {
-    to[i * p.destination_strides[kLast]] = from[i * p.source_strides[kLast]];
-  }
+  for (int i = int(lane); i < segment.count; i += 32) to[i * write_step] = from[i * read_step];
 }
 
 template <typename T>
 inline void fill_segment(device uchar* destination, Segment segment, uint lane,
                          constant WalkParams& p) {
+  const Index step = p.destination_strides[kWalkRank - 1];
+  const T pattern = T(p.pattern);
   device T* const to = reinterpret_cast<device T*>(destination) + segment.destination;
-  for (int i = int(lane); i < segment.count; i += 32) {
-    to[i * p.destination_strides[kWalkRank - 1]] = T(p.pattern);
-  }
+  for (int i = int(lane); i < segment.count; i += 32) to[i * step] = pattern;
 }
 
 inline float load_float(device const uchar* data, Word type, Index i) {
@@ -71,7 +70,8 @@ inline void store_float(device uchar* data, Word type, Index i, float value) {
     constant WalkParams& p [[buffer(2)]], uint group [[threadgroup_position_in_grid]],
     uint groups [[threadgroups_per_grid]], uint simdgroup [[simdgroup_index_in_threadgroup]],
     uint simdgroups [[simdgroups_per_threadgroup]], uint lane [[thread_index_in_simdgroup]]) {
-  for (Index i = Index(group) * simdgroups + simdgroup; i < p.segments; i += Index(groups) * simdgroups) {
+  const Index step = Index(groups) * simdgroups;
+  for (Index i = Index(group) * simdgroups + simdgroup; i < p.segments; i += step) {
     const Segment segment = segment_at(i, p);
     if (p.bytes == 1) {
       copy_segment<uchar>(source, destination, segment, lane, p);
@@ -90,7 +90,8 @@ inline void store_float(device uchar* data, Word type, Index i, float value) {
     uint group [[threadgroup_position_in_grid]], uint groups [[threadgroups_per_grid]],
     uint simdgroup [[simdgroup_index_in_threadgroup]],
     uint simdgroups [[simdgroups_per_threadgroup]], uint lane [[thread_index_in_simdgroup]]) {
-  for (Index i = Index(group) * simdgroups + simdgroup; i < p.segments; i += Index(groups) * simdgroups) {
+  const Index step = Index(groups) * simdgroups;
+  for (Index i = Index(group) * simdgroups + simdgroup; i < p.segments; i += step) {
     const Segment segment = segment_at(i, p);
     if (p.bytes == 1) {
       fill_segment<uchar>(destination, segment, lane, p);
@@ -109,14 +110,15 @@ inline void store_float(device uchar* data, Word type, Index i, float value) {
     constant WalkParams& p [[buffer(2)]], uint group [[threadgroup_position_in_grid]],
     uint groups [[threadgroups_per_grid]], uint simdgroup [[simdgroup_index_in_threadgroup]],
     uint simdgroups [[simdgroups_per_threadgroup]], uint lane [[thread_index_in_simdgroup]]) {
-  constexpr int kLast = kWalkRank - 1;
-  for (Index s = Index(group) * simdgroups + simdgroup; s < p.segments; s += Index(groups) * simdgroups) {
+  const Index read_step = p.source_strides[kWalkRank - 1];
+  const Index write_step = p.destination_strides[kWalkRank - 1];
+  const Word source_type = p.source_type, destination_type = p.destination_type;
+  const Index step = Index(groups) * simdgroups;
+  for (Index s = Index(group) * simdgroups + simdgroup; s < p.segments; s += step) {
     const Segment segment = segment_at(s, p);
     for (int i = int(lane); i < segment.count; i += 32) {
-      const float value =
-          load_float(source, p.source_type, segment.source + i * p.source_strides[kLast]);
-      store_float(destination, p.destination_type,
-                  segment.destination + i * p.destination_strides[kLast], value);
+      const float value = load_float(source, source_type, segment.source + i * read_step);
+      store_float(destination, destination_type, segment.destination + i * write_step, value);
     }
   }
 }

@@ -8,9 +8,9 @@
 
 using namespace mpp::tensor_ops;
 
-// Extents, and the other stride, of one operand's part. The part's first element is where the pointer
-// is, so that offsets in it stay small; the extents end where the operand does, and matmul2d reads
-// zero beyond.
+// Extents, and the other stride, of one operand's part. The part's first element is where the
+// pointer is, so that offsets in it stay small; the extents end where the operand does, and
+// matmul2d reads zero beyond.
 template <typename T>
 inline auto tensor_of(device T* data, int columns, int rows, int stride) {
   return tensor(data, dextents<int32_t, 2>(columns, rows), array<int, 2>{1, stride});
@@ -38,7 +38,8 @@ template <typename T, typename Sum, int kRows, int kColumns, int kSimdgroups, bo
     const int rows = int(min(p.m - row, Index(kRows)));
     const int columns = int(min(p.n - column, Index(kColumns)));
     const int depth = int(max(place.end_k - place.first_k, Index(0)));
-    device T* const a_part = a + place.batch * p.a.batch + row * p.a.row + place.first_k * p.a.column;
+    device T* const a_part =
+        a + place.batch * p.a.batch + row * p.a.row + place.first_k * p.a.column;
     device T* const b_part =
         b + place.batch * p.b.batch + place.first_k * p.b.row + column * p.b.column;
     auto a_whole = kTransposeA ? tensor_of(a_part, rows, depth, int(p.a.column))
@@ -64,23 +65,43 @@ template <typename T, typename Sum, int kRows, int kColumns, int kSimdgroups, bo
   }
 }
 
-GIRIH_INSTANTIATE("metal_gemm_16bit_128x64_tensorops_bf16_nn", gemm_tensor<bfloat, float, 128, 64, 4, false, false>);
-GIRIH_INSTANTIATE("metal_gemm_16bit_128x64_tensorops_bf16_nt", gemm_tensor<bfloat, float, 128, 64, 4, false, true>);
-GIRIH_INSTANTIATE("metal_gemm_16bit_128x64_tensorops_bf16_tn", gemm_tensor<bfloat, float, 128, 64, 4, true, false>);
-GIRIH_INSTANTIATE("metal_gemm_16bit_128x64_tensorops_bf16_tt", gemm_tensor<bfloat, float, 128, 64, 4, true, true>);
-GIRIH_INSTANTIATE("metal_gemm_16bit_128x64_tensorops_f16_nn", gemm_tensor<half, float, 128, 64, 4, false, false>);
-GIRIH_INSTANTIATE("metal_gemm_16bit_128x64_tensorops_f16_nt", gemm_tensor<half, float, 128, 64, 4, false, true>);
-GIRIH_INSTANTIATE("metal_gemm_16bit_128x64_tensorops_f16_tn", gemm_tensor<half, float, 128, 64, 4, true, false>);
-GIRIH_INSTANTIATE("metal_gemm_16bit_128x64_tensorops_f16_tt", gemm_tensor<half, float, 128, 64, 4, true, true>);
-GIRIH_INSTANTIATE("metal_gemm_16bit_64x64_tensorops_bf16_nn", gemm_tensor<bfloat, float, 64, 64, 4, false, false>);
-GIRIH_INSTANTIATE("metal_gemm_16bit_64x64_tensorops_bf16_nt", gemm_tensor<bfloat, float, 64, 64, 4, false, true>);
-GIRIH_INSTANTIATE("metal_gemm_16bit_64x64_tensorops_bf16_tn", gemm_tensor<bfloat, float, 64, 64, 4, true, false>);
-GIRIH_INSTANTIATE("metal_gemm_16bit_64x64_tensorops_bf16_tt", gemm_tensor<bfloat, float, 64, 64, 4, true, true>);
-GIRIH_INSTANTIATE("metal_gemm_16bit_64x64_tensorops_f16_nn", gemm_tensor<half, float, 64, 64, 4, false, false>);
-GIRIH_INSTANTIATE("metal_gemm_16bit_64x64_tensorops_f16_nt", gemm_tensor<half, float, 64, 64, 4, false, true>);
-GIRIH_INSTANTIATE("metal_gemm_16bit_64x64_tensorops_f16_tn", gemm_tensor<half, float, 64, 64, 4, true, false>);
-GIRIH_INSTANTIATE("metal_gemm_16bit_64x64_tensorops_f16_tt", gemm_tensor<half, float, 64, 64, 4, true, true>);
-GIRIH_INSTANTIATE("metal_gemm_i8_64x64_tensorops_i8_nn", gemm_tensor<int8_t, int32_t, 64, 64, 4, false, false>);
-GIRIH_INSTANTIATE("metal_gemm_i8_64x64_tensorops_i8_nt", gemm_tensor<int8_t, int32_t, 64, 64, 4, false, true>);
-GIRIH_INSTANTIATE("metal_gemm_i8_64x64_tensorops_i8_tn", gemm_tensor<int8_t, int32_t, 64, 64, 4, true, false>);
-GIRIH_INSTANTIATE("metal_gemm_i8_64x64_tensorops_i8_tt", gemm_tensor<int8_t, int32_t, 64, 64, 4, true, true>);
+GIRIH_INSTANTIATE("metal_gemm_16bit_128x64_tensorops_bf16_nn",
+                  gemm_tensor<bfloat, float, 128, 64, 4, false, false>);
+GIRIH_INSTANTIATE("metal_gemm_16bit_128x64_tensorops_bf16_nt",
+                  gemm_tensor<bfloat, float, 128, 64, 4, false, true>);
+GIRIH_INSTANTIATE("metal_gemm_16bit_128x64_tensorops_bf16_tn",
+                  gemm_tensor<bfloat, float, 128, 64, 4, true, false>);
+GIRIH_INSTANTIATE("metal_gemm_16bit_128x64_tensorops_bf16_tt",
+                  gemm_tensor<bfloat, float, 128, 64, 4, true, true>);
+GIRIH_INSTANTIATE("metal_gemm_16bit_128x64_tensorops_f16_nn",
+                  gemm_tensor<half, float, 128, 64, 4, false, false>);
+GIRIH_INSTANTIATE("metal_gemm_16bit_128x64_tensorops_f16_nt",
+                  gemm_tensor<half, float, 128, 64, 4, false, true>);
+GIRIH_INSTANTIATE("metal_gemm_16bit_128x64_tensorops_f16_tn",
+                  gemm_tensor<half, float, 128, 64, 4, true, false>);
+GIRIH_INSTANTIATE("metal_gemm_16bit_128x64_tensorops_f16_tt",
+                  gemm_tensor<half, float, 128, 64, 4, true, true>);
+GIRIH_INSTANTIATE("metal_gemm_16bit_64x64_tensorops_bf16_nn",
+                  gemm_tensor<bfloat, float, 64, 64, 4, false, false>);
+GIRIH_INSTANTIATE("metal_gemm_16bit_64x64_tensorops_bf16_nt",
+                  gemm_tensor<bfloat, float, 64, 64, 4, false, true>);
+GIRIH_INSTANTIATE("metal_gemm_16bit_64x64_tensorops_bf16_tn",
+                  gemm_tensor<bfloat, float, 64, 64, 4, true, false>);
+GIRIH_INSTANTIATE("metal_gemm_16bit_64x64_tensorops_bf16_tt",
+                  gemm_tensor<bfloat, float, 64, 64, 4, true, true>);
+GIRIH_INSTANTIATE("metal_gemm_16bit_64x64_tensorops_f16_nn",
+                  gemm_tensor<half, float, 64, 64, 4, false, false>);
+GIRIH_INSTANTIATE("metal_gemm_16bit_64x64_tensorops_f16_nt",
+                  gemm_tensor<half, float, 64, 64, 4, false, true>);
+GIRIH_INSTANTIATE("metal_gemm_16bit_64x64_tensorops_f16_tn",
+                  gemm_tensor<half, float, 64, 64, 4, true, false>);
+GIRIH_INSTANTIATE("metal_gemm_16bit_64x64_tensorops_f16_tt",
+                  gemm_tensor<half, float, 64, 64, 4, true, true>);
+GIRIH_INSTANTIATE("metal_gemm_i8_64x64_tensorops_i8_nn",
+                  gemm_tensor<int8_t, int32_t, 64, 64, 4, false, false>);
+GIRIH_INSTANTIATE("metal_gemm_i8_64x64_tensorops_i8_nt",
+                  gemm_tensor<int8_t, int32_t, 64, 64, 4, false, true>);
+GIRIH_INSTANTIATE("metal_gemm_i8_64x64_tensorops_i8_tn",
+                  gemm_tensor<int8_t, int32_t, 64, 64, 4, true, false>);
+GIRIH_INSTANTIATE("metal_gemm_i8_64x64_tensorops_i8_tt",
+                  gemm_tensor<int8_t, int32_t, 64, 64, 4, true, true>);
