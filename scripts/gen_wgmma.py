@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prints src/backends/cuda/kernels/wgmma.cuh: one wrapper for each wgmma width that the rows of
 kernels.inc use. Lay the result out with clang-format."""
-WIDTHS = [16, 32, 64, 80, 96, 128, 160, 192, 256]  # those of the tile table
+WIDTHS = [16, 32, 64, 80, 96, 128, 160, 176, 192, 256]  # those of the tile table
 HEAD = '''#pragma once
 // d (64 x kCols, f32, in registers) = A B + (accumulate ? d : 0) for one 16-deep slice, A and B by descriptor from shared
 // memory. Written by scripts/gen_wgmma.py: one specialisation a width, because the register list is part of the text.

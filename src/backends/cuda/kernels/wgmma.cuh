@@ -1,7 +1,7 @@
 #pragma once
 // d (64 x kCols, f32, in registers) = A B + (accumulate ? d : 0) for one 16-deep slice, A and B by
-// descriptor from shared memory. One specialisation a width, because the register list is part of
-// the text.
+// descriptor from shared memory. Written by scripts/gen_wgmma.py: one specialisation a width,
+// because the register list is part of the text.
 
 #include <cstdint>
 
