@@ -22,10 +22,10 @@ enum class Memory : std::uint8_t {
   Bump,  ///< per-step scratch: one cursor, rewound by `Runtime::bump_reset()`
 };
 
-/// A typed, strided view of device memory that its runtime allocated or wrapped. A cheap handle: copies share
-/// the memory, which lives until the last view and the last queued use of it are gone. Handles may
-/// be dropped on any thread. The element at index (i0, i1, ...) lies
-/// `offset + i0*stride0 + i1*stride1 + ...` elements into the memory.
+/// A typed, strided view of device memory that its runtime allocated or wrapped. A cheap handle:
+/// copies share the memory, which lives until the last view and the last queued use of it are gone.
+/// Handles may be dropped on any thread. The element at index (i0, i1, ...) lies `offset +
+/// i0*stride0 + i1*stride1 + ...` elements into the memory.
 class GIRIH_API Tensor {
  public:
   /// A view of nothing, refused by every call.
