@@ -24,11 +24,11 @@ struct MapRequest {
 };
 
 /// Tensor maps by what they describe, so that a call which comes again encodes nothing. Fixed size:
-/// four places for each hash, of which the one that was not used for longest is given up.
+/// eight places for each hash, of which the one that was not used for longest is given up.
 class TensorMaps {
  public:
-  static constexpr std::size_t kSets = 1024;
-  static constexpr std::size_t kWays = 4;
+  static constexpr std::size_t kSets = 512;
+  static constexpr std::size_t kWays = 8;
 
   explicit TensorMaps(PFN_cuTensorMapEncodeTiled_v12000 encode_tiled)
       : encode_(encode_tiled), places_(new Place[kSets * kWays]) {}
