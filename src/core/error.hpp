@@ -1,9 +1,10 @@
 #pragma once
 
-#include <fmt/format.h>
 #include <utility>
 
 #include <girih/status.hpp>
+
+#include "core/format.hpp"
 
 namespace girih::inline v0 {
 
@@ -12,7 +13,7 @@ namespace girih::inline v0 {
 template <class... Args>
 Error error(Code code, fmt::format_string<Args...> format, Args&&... args) noexcept {
   try {
-    return Error{code, fmt::format(format, std::forward<Args>(args)...)};
+    return Error{code, formatted(format, std::forward<Args>(args)...)};
   } catch (...) {
     return Error{code, {}};
   }

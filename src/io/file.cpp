@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/format.hpp"
 #include "io/guard.hpp"
 
 namespace girih::inline v0 {
@@ -127,8 +128,8 @@ Result<OutputFile> OutputFile::create(const std::string& path) {
   // given out again, hence the tries.
   static std::atomic<unsigned> serial{0};
   for (int attempt = 0; attempt < 100; ++attempt) {
-    std::string temporary = fmt::format("{}/.girih-{}-{}.tmp", folder_of(*target), ::getpid(),
-                                        serial.fetch_add(1, std::memory_order_relaxed));
+    std::string temporary = formatted("{}/.girih-{}-{}.tmp", folder_of(*target), ::getpid(),
+                                      serial.fetch_add(1, std::memory_order_relaxed));
     FileDescriptor descriptor{
         ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)};
     if (descriptor.get() >= 0) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/format.hpp"
+
 namespace girih::inline v0 {
 
 std::string printable(std::string_view text) {
@@ -16,7 +18,7 @@ std::string printable(std::string_view text) {
   for (const char c : text.substr(0, kept)) {
     const auto byte = static_cast<unsigned char>(c);
     if (byte < 0x20 || byte == 0x7F) {
-      result += fmt::format("\\x{:02x}", byte);
+      result += formatted("\\x{:02x}", byte);
     } else {
       result += c;
     }

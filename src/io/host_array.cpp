@@ -7,6 +7,7 @@
 
 #include "core/checked.hpp"
 #include "core/error.hpp"
+#include "core/format.hpp"
 #include "core/geometry.hpp"
 #include "io/guard.hpp"
 
@@ -116,7 +117,7 @@ Result<HostArray> HostArray::make(const Shape& shape, DType dtype) noexcept {
     if (!bytes) return bytes.error();
     if (!checked_extent_bits(shape, bit_width(dtype))) {
       return error(Code::SizeOverflow, "host array: the strides of shape [{}] do not fit 64 bits",
-                   fmt::join(shape, ", "));
+                   joined(shape, ", "));
     }
     HostArray array{dtype, shape, contiguous_strides(shape), {}};
     array.bytes.resize(static_cast<std::size_t>(*bytes));

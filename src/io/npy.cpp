@@ -8,6 +8,7 @@
 #include <girih/io.hpp>
 
 #include "core/error.hpp"
+#include "core/format.hpp"
 #include "core/geometry.hpp"
 #include "io/file.hpp"
 #include "io/guard.hpp"
@@ -42,7 +43,7 @@ Result<std::int64_t> payload_bytes(const NpyHeader& header, const std::string& p
       checked_extent_bits(header.shape, bit_width(header.dtype));
   if (!bits) {
     return error(Code::FileFormat, "{}: the size of shape ({}) does not fit 64 bits",
-                 printable(path), fmt::join(header.shape, ", "));
+                 printable(path), joined(header.shape, ", "));
   }
   return is_empty(header.shape) ? 0 : *bits / 8;
 }
@@ -94,7 +95,7 @@ Result<OpenNpy> open_npy(const std::string& path) {
   const std::int64_t actual = file->size() - begin - length;
   if (actual != *expected) {
     return error(Code::FileFormat, "{}: shape ({}) of {} takes {} bytes; the file holds {}",
-                 printable(path), fmt::join(header->shape, ", "), name(header->dtype), *expected,
+                 printable(path), joined(header->shape, ", "), name(header->dtype), *expected,
                  actual);
   }
   return OpenNpy{*std::move(file), *header, begin + length, *expected};

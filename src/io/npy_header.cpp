@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/format.hpp"
 #include "io/guard.hpp"
 
 namespace girih::inline v0 {
@@ -65,7 +66,7 @@ class Parser {
   }
   Status expect(char c) {
     if (accept(c)) return {};
-    return broken(fmt::format("'{}' expected", c));
+    return broken(formatted("'{}' expected", c));
   }
   bool accept_word(std::string_view word) {
     skip_spaces();
@@ -93,7 +94,7 @@ class Parser {
     if (*key == "descr") return parse_descr();
     if (*key == "fortran_order") return parse_order();
     if (*key == "shape") return parse_shape();
-    return broken(fmt::format("unknown key '{}'", printable(*key)));
+    return broken(formatted("unknown key '{}'", printable(*key)));
   }
 
   Status parse_descr() {
@@ -107,16 +108,16 @@ class Parser {
     if (dtype_) return {};
     const std::string shown = printable(*descr);
     if (descr->size() < 2 || std::string_view{"<>|="}.find((*descr)[0]) == std::string_view::npos) {
-      return broken(fmt::format("'{}' is no element type", shown));
+      return broken(formatted("'{}' is no element type", shown));
     }
     if ((*descr)[1] == 'O') {
-      return unsupported(fmt::format("elements are Python objects (descr '{}')", shown));
+      return unsupported(formatted("elements are Python objects (descr '{}')", shown));
     }
     if ((*descr)[0] == '>') {
-      return unsupported(fmt::format("elements are big-endian (descr '{}')", shown));
+      return unsupported(formatted("elements are big-endian (descr '{}')", shown));
     }
     return unsupported(
-        fmt::format("descr '{}' is not read; girih reads <f4 <f8 <f2 |i1 |u1 <i4", shown));
+        formatted("descr '{}' is not read; girih reads <f4 <f8 <f2 |i1 |u1 <i4", shown));
   }
 
   Status parse_order() {
@@ -157,7 +158,7 @@ class Parser {
       break;
     }
     if (extents.size() > static_cast<std::size_t>(kMaxRank)) {
-      return unsupported(fmt::format("rank {} is over the limit of {}", extents.size(), kMaxRank));
+      return unsupported(formatted("rank {} is over the limit of {}", extents.size(), kMaxRank));
     }
     shape_ = Shape::of(extents);
     return {};
@@ -188,14 +189,14 @@ Result<std::string> format_npy_header(DType dtype, const Shape& shape, const std
                  printable(path), name(dtype));
   }
   std::string extents;
-  for (const std::int64_t extent : shape) extents += fmt::format("{}, ", extent);
+  for (const std::int64_t extent : shape) extents += formatted("{}, ", extent);
   if (shape.rank() == 1) {
     extents.pop_back();  // "(3,)"
   } else if (shape.rank() > 1) {
     extents.resize(extents.size() - 2);  // "(2, 3)"
   }
   std::string text =
-      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", descr, extents);
+      formatted("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", descr, extents);
   constexpr std::size_t kPrefix = 10;
   text.append(63 - (kPrefix + text.size()) % 64, ' ');
   text += '\n';

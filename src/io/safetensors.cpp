@@ -6,6 +6,7 @@
 #include <girih/io.hpp>
 
 #include "core/error.hpp"
+#include "core/format.hpp"
 #include "core/geometry.hpp"
 #include "io/file.hpp"
 #include "io/guard.hpp"
@@ -85,13 +86,13 @@ Result<std::string> format_header(const std::vector<const NamedView*>& order,
   for (const NamedView* array : order) {
     const HostView& view = array->view;
     const Result<std::int64_t> bytes =
-        checked_view_bytes(view, fmt::format("tensor \"{}\"", printable(array->name)));
+        checked_view_bytes(view, formatted("tensor \"{}\"", printable(array->name)));
     if (!bytes) return bytes.error();
     const Result<std::string> quoted = quote(array->name, path);
     if (!quoted) return quoted.error();
-    text += fmt::format("{}{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}",
-                        text.size() == 1 ? "" : ",", *quoted, safetensors_type(view.dtype),
-                        fmt::join(view.shape, ","), offset, offset + *bytes);
+    text += formatted("{}{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}",
+                      text.size() == 1 ? "" : ",", *quoted, safetensors_type(view.dtype),
+                      joined(view.shape, ","), offset, offset + *bytes);
     offset += *bytes;
   }
   text += '}';

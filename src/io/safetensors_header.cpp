@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/format.hpp"
 #include "io/guard.hpp"
 #include "io/host_array.hpp"
 
@@ -59,7 +60,7 @@ class Handler {
 
   bool null() { return reject("null"); }
   bool boolean(bool /*value*/) { return reject("a boolean"); }
-  bool number_integer(std::int64_t value) { return reject(fmt::format("{}", value)); }
+  bool number_integer(std::int64_t value) { return reject(formatted("{}", value)); }
   bool number_float(double /*value*/, const std::string& text) { return reject(printable(text)); }
   template <class Bytes>
   bool binary(Bytes& /*value*/) {
@@ -67,9 +68,9 @@ class Handler {
   }
 
   bool number_unsigned(std::uint64_t value) {
-    if (!in_array_) return reject(fmt::format("{}", value));
+    if (!in_array_) return reject(formatted("{}", value));
     if (!std::in_range<std::int64_t>(value)) {
-      return fail(fmt::format("{} {} does not fit 63 bits", place(), value));
+      return fail(formatted("{} {} does not fit 63 bits", place(), value));
     }
     if (field_ == Field::Shape && numbers_.size() == static_cast<std::size_t>(kMaxRank)) {
       failure = error(Code::FileUnsupported, "{}: {} has a rank over the limit of {}", path_,
@@ -87,7 +88,7 @@ class Handler {
       return true;
     }
     if (depth_ != 2 || in_array_ || field_ != Field::DType) {
-      return reject(fmt::format("\"{}\"", printable(value)));
+      return reject(formatted("\"{}\"", printable(value)));
     }
     header.entries.back().type = std::move(value);
     return true;
@@ -119,10 +120,10 @@ class Handler {
     } else if (value == "data_offsets") {
       field_ = Field::Offsets;
     } else {
-      return fail(fmt::format("{} has an unknown field \"{}\"", entry(), printable(value)));
+      return fail(formatted("{} has an unknown field \"{}\"", entry(), printable(value)));
     }
     const unsigned bit = 1U << static_cast<unsigned>(field_);
-    if ((seen_fields_ & bit) != 0) return fail(fmt::format("{} has {} twice", entry(), value));
+    if ((seen_fields_ & bit) != 0) return fail(formatted("{} has {} twice", entry(), value));
     seen_fields_ |= bit;
     return true;
   }
@@ -130,7 +131,7 @@ class Handler {
   bool end_object() {
     --depth_;
     if (depth_ == 1 && !in_metadata_ && seen_fields_ != 7) {
-      return fail(fmt::format("{} must have dtype, shape and data_offsets", entry()));
+      return fail(formatted("{} must have dtype, shape and data_offsets", entry()));
     }
     in_metadata_ = false;
     return true;
@@ -160,7 +161,7 @@ class Handler {
 
   template <class Exception>
   bool parse_error(std::size_t position, const std::string& /*token*/, const Exception& /*e*/) {
-    return fail(fmt::format("is no valid JSON at its byte {}", position));
+    return fail(formatted("is no valid JSON at its byte {}", position));
   }
 
  private:
@@ -170,25 +171,25 @@ class Handler {
     failure = error(Code::FileFormat, "{}: safetensors header: {}", path_, rule);
     return false;
   }
-  bool wrong_offsets() { return fail(fmt::format("{} must be two numbers", place())); }
+  bool wrong_offsets() { return fail(formatted("{} must be two numbers", place())); }
   /// A value of a kind that may not stand here.
   bool reject(std::string_view what) {
     if (in_metadata_) {
-      return fail(fmt::format("__metadata__ maps strings to strings, but \"{}\" is {}",
-                              printable(key_), what));
+      return fail(formatted("__metadata__ maps strings to strings, but \"{}\" is {}",
+                            printable(key_), what));
     }
-    if (depth_ == 0) return fail(fmt::format("must be an object, and is {}", what));
+    if (depth_ == 0) return fail(formatted("must be an object, and is {}", what));
     if (depth_ == 1) {
-      return fail(fmt::format("\"{}\" must be an object, and is {}", printable(key_), what));
+      return fail(formatted("\"{}\" must be an object, and is {}", printable(key_), what));
     }
-    return fail(fmt::format("{} cannot be {}", place(), what));
+    return fail(formatted("{} cannot be {}", place(), what));
   }
   [[nodiscard]] std::string entry() const {
-    return fmt::format("tensor \"{}\"", printable(header.entries.back().name));
+    return formatted("tensor \"{}\"", printable(header.entries.back().name));
   }
   [[nodiscard]] std::string place() const {
     constexpr std::array<std::string_view, 3> kFields{"dtype", "shape", "data_offsets"};
-    return fmt::format("{}: {}", entry(), kFields[static_cast<std::size_t>(field_)]);
+    return formatted("{}: {}", entry(), kFields[static_cast<std::size_t>(field_)]);
   }
 
   std::string path_;
@@ -211,23 +212,23 @@ class LayoutCheck {
   Status check(Safetensors::Entry& entry) const {
     const Type* const type = find_type(entry.type);
     if (type == nullptr) {
-      return broken(entry, fmt::format("unknown dtype \"{}\"", printable(entry.type)));
+      return broken(entry, formatted("unknown dtype \"{}\"", printable(entry.type)));
     }
     entry.dtype = type->dtype;
     std::optional<std::int64_t> bits = checked_extent_bits(entry.shape, type->bits);
     if (!bits) {
-      return broken(entry, fmt::format("the size of shape [{}] does not fit 64 bits",
-                                       fmt::join(entry.shape, ", ")));
+      return broken(entry, formatted("the size of shape [{}] does not fit 64 bits",
+                                     joined(entry.shape, ", ")));
     }
     if (is_empty(entry.shape)) bits = 0;
     if (entry.begin > entry.end || entry.end > data_bytes_) {
-      return broken(entry, fmt::format("offsets [{}, {}] do not fit the {} bytes of data",
-                                       entry.begin, entry.end, data_bytes_));
+      return broken(entry, formatted("offsets [{}, {}] do not fit the {} bytes of data",
+                                     entry.begin, entry.end, data_bytes_));
     }
     if (*bits % 8 != 0 || *bits / 8 != entry.end - entry.begin) {
-      return broken(entry, fmt::format("shape [{}] of {} takes {} bits; its offsets hold {} bytes",
-                                       fmt::join(entry.shape, ", "), entry.type, *bits,
-                                       entry.end - entry.begin));
+      return broken(
+          entry, formatted("shape [{}] of {} takes {} bits; its offsets hold {} bytes",
+                           joined(entry.shape, ", "), entry.type, *bits, entry.end - entry.begin));
     }
     return {};
   }
@@ -244,12 +245,11 @@ class LayoutCheck {
     for (const std::size_t i : order) {
       const Safetensors::Entry& entry = entries[i];
       if (entry.begin < end) {
-        return broken(entry, fmt::format("begins at byte {}, inside another tensor that ends at {}",
-                                         entry.begin, end));
+        return broken(entry, formatted("begins at byte {}, inside another tensor that ends at {}",
+                                       entry.begin, end));
       }
       if (entry.begin > end) {
-        return broken(entry,
-                      fmt::format("begins at byte {}, after a gap from {}", entry.begin, end));
+        return broken(entry, formatted("begins at byte {}, after a gap from {}", entry.begin, end));
       }
       end = entry.end;
     }

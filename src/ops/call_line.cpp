@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <type_traits>
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/format.hpp"
 
 namespace girih::inline v0 {
 namespace {
@@ -68,28 +67,28 @@ std::string show(bool value) {
   return value ? "yes" : "no";
 }
 std::string show(int value) {
-  return fmt::to_string(value);
+  return formatted("{}", value);
 }
 std::string show(double value) {
-  return fmt::to_string(value);
+  return formatted("{}", value);
 }
 std::string show(const std::string& value) {
   return value;
 }
 std::string show(const ScalarLine& scalar) {
-  return scalar.on_device ? "device" : fmt::to_string(scalar.value);
+  return scalar.on_device ? "device" : formatted("{}", scalar.value);
 }
 std::string show(const ViewLine& view) {
-  return fmt::format("{}[{}]:{}@{}", girih::name(view.dtype),
-                     fmt::join(view.shape.begin(), view.shape.end(), ","),
-                     fmt::join(view.strides.begin(), view.strides.begin() + view.shape.rank(), ","),
-                     view.alignment);
+  return formatted(
+      "{}[{}]:{}@{}", girih::name(view.dtype), joined(view.shape, ","),
+      joined(std::span(view.strides).first(static_cast<std::size_t>(view.shape.rank())), ","),
+      view.alignment);
 }
 std::string show(const std::optional<ViewLine>& view) {
   return view ? show(*view) : "none";
 }
 std::string show(const std::optional<std::int64_t>& bytes) {
-  return fmt::to_string(bytes.value_or(0));
+  return formatted("{}", bytes.value_or(0));
 }
 template <class Enum>
 requires std::is_enum_v<Enum> std::string show(Enum value) {
@@ -257,15 +256,14 @@ Status read_fields(std::vector<Field> fields, CallLine& line) {
       if (field.key != key) continue;
       found = field.is_known = true;
       if (!read(field.value, line.*member) && fault.empty()) {
-        fault = fmt::format("{} cannot be '{}'", key, quoted(field.value));
+        fault = formatted("{} cannot be '{}'", key, quoted(field.value));
       }
     }
-    if (!found && need == Need::Required && fault.empty())
-      fault = fmt::format("{} is missing", key);
+    if (!found && need == Need::Required && fault.empty()) fault = formatted("{} is missing", key);
   });
   for (const Field& field : fields) {
     if (!field.is_known && fault.empty()) {
-      fault = fmt::format("{} is no field of {}", quoted(field.key), name(line.op));
+      fault = formatted("{} is no field of {}", quoted(field.key), name(line.op));
     }
   }
   if (fault.empty()) return {};
@@ -276,10 +274,10 @@ Status read_fields(std::vector<Field> fields, CallLine& line) {
 
 std::string to_text(const CallLine& line) {
   static const CallLine defaults;
-  std::string text = fmt::format("{}{} {}", kFormat, kVersion, name(line.op));
+  std::string text = formatted("{}{} {}", kFormat, kVersion, name(line.op));
   for_each_field(line.op, [&](std::string_view key, auto member, Need need) {
     if (need == Need::Optional && line.*member == defaults.*member) return;
-    text += fmt::format(" {}={}", key, show(line.*member));
+    text += formatted(" {}={}", key, show(line.*member));
   });
   return text;
 }

@@ -1,9 +1,8 @@
 #include "ops/op.hpp"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <optional>
 
+#include "core/format.hpp"
 #include "core/storage.hpp"
 
 namespace girih::inline v0 {
@@ -74,7 +73,7 @@ std::int64_t storage_alignment(const Tensor& tensor) noexcept {
 }
 
 std::string describe(const Shape& shape) {
-  return fmt::format("[{}]", fmt::join(shape.begin(), shape.end(), ", "));
+  return formatted("[{}]", joined(shape, ", "));
 }
 
 }  // namespace girih::inline v0

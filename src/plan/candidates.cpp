@@ -1,9 +1,9 @@
 #include "plan/candidates.hpp"
 
 #include <algorithm>
-#include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "core/format.hpp"
 
 namespace girih::inline v0 {
 
@@ -30,30 +30,30 @@ std::string describe(Obstacle obstacle, const Demand& demand, const KernelInfo& 
                      const SelectionContext& context) {
   switch (obstacle) {
     case Obstacle::Backend:
-      return fmt::format("backend {} only", name(kernel.backend));
+      return formatted("backend {} only", name(kernel.backend));
     case Obstacle::Operands:
-      return fmt::format("{} operands only", describe(kernel.operands));
+      return formatted("{} operands only", describe(kernel.operands));
     case Obstacle::Outputs:
-      return fmt::format("gives {} only, not {}", describe(kernel.outputs), name(demand.output));
+      return formatted("gives {} only, not {}", describe(kernel.outputs), name(demand.output));
     case Obstacle::Precision:
-      return fmt::format("no {} on {}: ask for {} or {}", name(demand.precision),
-                         kernel.backend == Backend::Cpu ? "a cpu" : name(kernel.backend),
-                         name(Precision::Fast), name(Precision::Exact));
+      return formatted("no {} on {}: ask for {} or {}", name(demand.precision),
+                       kernel.backend == Backend::Cpu ? "a cpu" : name(kernel.backend),
+                       name(Precision::Fast), name(Precision::Exact));
     case Obstacle::Path:
-      return fmt::format("{} row; path {} asked", name(kernel.path), name(demand.path));
+      return formatted("{} row; path {} asked", name(kernel.path), name(demand.path));
     case Obstacle::Reproducibility:
       return "states no reduction class, which row-invariant results need";
     case Obstacle::Features:
       if (const int capability = context.device->compute_capability; capability > 0) {
-        return fmt::format("needs {}, the device is of compute capability {}.{}",
-                           describe(context.device->features.missing(kernel.needs)),
-                           capability / 10, capability % 10);
+        return formatted("needs {}, the device is of compute capability {}.{}",
+                         describe(context.device->features.missing(kernel.needs)), capability / 10,
+                         capability % 10);
       }
-      return fmt::format("needs {}", describe(context.device->features.missing(kernel.needs)));
+      return formatted("needs {}", describe(context.device->features.missing(kernel.needs)));
     case Obstacle::TurnedOff:
-      return fmt::format("is turned off: {}", kernel.obstacle);
+      return formatted("is turned off: {}", kernel.obstacle);
     case Obstacle::NotForced:
-      return fmt::format("{} is forced", context.forced_kernel);
+      return formatted("{} is forced", context.forced_kernel);
     case Obstacle::None:
       break;
   }
@@ -87,7 +87,7 @@ Error no_kernel(const Demand& demand, const SelectionContext& context) noexcept 
     const std::string nearest_reason =
         nearest == nullptr
             ? "the table has no row of this operation"
-            : fmt::format("{} {}", nearest->name, describe(reason, demand, *nearest, context));
+            : formatted("{} {}", nearest->name, describe(reason, demand, *nearest, context));
     return error(Code::GemmNoKernel,
                  "no kernel for {} of {} to {}, path {}, precision {} on {}: {}", name(demand.op),
                  name(demand.operand), name(demand.output), name(demand.path),
@@ -104,9 +104,9 @@ int worthwhile_threads(double seconds, int limit) noexcept {
 }
 
 std::string describe_seconds(double seconds) {
-  if (seconds < 1e-3) return fmt::format("{:.3g} us", seconds * 1e6);
-  if (seconds < 1) return fmt::format("{:.3g} ms", seconds * 1e3);
-  return fmt::format("{:.3g} s", seconds);
+  if (seconds < 1e-3) return formatted("{:.3g} us", seconds * 1e6);
+  if (seconds < 1) return formatted("{:.3g} ms", seconds * 1e3);
+  return formatted("{:.3g} s", seconds);
 }
 
 }  // namespace girih::inline v0

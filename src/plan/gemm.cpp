@@ -1,8 +1,7 @@
 #include "plan/gemm.hpp"
 
-#include <fmt/format.h>
-
 #include "core/error.hpp"
+#include "core/format.hpp"
 #include "plan/candidates.hpp"
 #include "plan/cuda_gemm_cost.hpp"
 #include "plan/cuda_gemm_layout.hpp"
@@ -52,8 +51,8 @@ void note_cuda(const GemmProblem& problem, const GemmSelection& choice,
   const CudaGemmLayout layout = cuda_gemm_layout(problem, splits);
   if (choice.is_tuned) notes.emplace_back("measured fastest on this kind of device");
   if (choice.cluster_rows * choice.cluster_columns > 1) {
-    notes.push_back(fmt::format("clusters of {}x{} tiles share what they load", choice.cluster_rows,
-                                choice.cluster_columns));
+    notes.push_back(formatted("clusters of {}x{} tiles share what they load", choice.cluster_rows,
+                              choice.cluster_columns));
   }
   if (choice.split_kind == SplitKind::Cluster) {
     notes.emplace_back("K is split over the blocks of a cluster");
@@ -69,13 +68,13 @@ void note_cuda(const GemmProblem& problem, const GemmSelection& choice,
   if (layout.packs_bias) notes.emplace_back("the bias is copied to a contiguous one first");
   const CudaGemmPieces piece = cuda_gemm_pieces(problem, splits);
   if (piece.bytes < layout.bytes) {
-    notes.push_back(fmt::format(
+    notes.push_back(formatted(
         "in pieces of {} x {}, {} of the batch at a time, to keep the workspace within {} MiB",
         piece.m, piece.n, piece.batch, kCudaWorkspaceLimit >> 20));
   }
   if (piece.bytes > kCudaWorkspaceLimit) {
-    notes.push_back(fmt::format("the workspace exceeds {} MiB: K is too long to pack less",
-                                kCudaWorkspaceLimit >> 20));
+    notes.push_back(formatted("the workspace exceeds {} MiB: K is too long to pack less",
+                              kCudaWorkspaceLimit >> 20));
   }
 }
 

@@ -1,6 +1,7 @@
 #include <girih/overlay.hpp>
 
 #include "core/error.hpp"
+#include "core/format.hpp"
 #include "runtime/state.hpp"
 
 namespace girih::inline v0 {
@@ -65,7 +66,7 @@ Status check_arguments(const KernelDesc& desc, const ForeignKernel& kernel,
                    desc.kernel, i, argument.value().size(), kernel.parameters[i]);
     }
     if (argument.is_tensor()) {
-      GIRIH_TRY(check_tensor(argument.tensor(), context, fmt::format("argument {}", i)));
+      GIRIH_TRY(check_tensor(argument.tensor(), context, formatted("argument {}", i)));
     }
   }
   return {};

@@ -1,7 +1,8 @@
 #include "verify/case.hpp"
 
 #include <algorithm>
-#include <fmt/format.h>
+
+#include "core/format.hpp"
 
 namespace girih::inline v0::verify {
 namespace {
@@ -16,7 +17,7 @@ struct Finding {
 };
 
 void require(const Status& status, const char* step) {
-  if (!status) throw Finding{fmt::format("{}: {}", step, status.error().message)};
+  if (!status) throw Finding{formatted("{}: {}", step, status.error().message)};
 }
 
 /// One case on one runtime.
@@ -75,7 +76,7 @@ class Trial {
     require(runtime_.synchronize(), "synchronize");
     require(bound_.observe(runtime_), "download");
     if (dispatched != (bound_.is_empty() ? 0U : 1U)) {
-      throw Finding{fmt::format("{} dispatches were counted", dispatched)};
+      throw Finding{formatted("{} dispatches were counted", dispatched)};
     }
     if (const std::string damage = bound_.damage(); !damage.empty()) throw Finding{damage};
     const Comparison comparison = bound_.judge();
@@ -97,7 +98,7 @@ class Trial {
     if (at == a.end()) return;
     const Tensor& output = bound_.output().tensor();
     const std::int64_t position = (at - a.begin()) * 8 / bit_width(output.dtype());
-    throw Finding{fmt::format("{} differ in bits at {}", what, index_of(output.shape(), position))};
+    throw Finding{formatted("{} differ in bits at {}", what, index_of(output.shape(), position))};
   }
 
   Runtime& runtime_;
@@ -122,7 +123,7 @@ void run_trial(Runtime& runtime, BoundCase& bound, Mode mode, Refusals refusals,
   if (!chosen) return refuse(runtime, bound, chosen.error(), refusals, report);
   report.kernel = chosen->kernel;
   if (chosen->workspace_bytes > kWorkspaceLimit) {
-    throw Finding{fmt::format("{} bytes of workspace", chosen->workspace_bytes)};
+    throw Finding{formatted("{} bytes of workspace", chosen->workspace_bytes)};
   }
   Trial trial(runtime, bound, report);
   mode == Mode::Eager ? trial.eager() : trial.captured(mode);

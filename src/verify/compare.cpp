@@ -1,9 +1,9 @@
 #include "verify/compare.hpp"
 
 #include <cmath>
-#include <fmt/format.h>
 #include <limits>
 
+#include "core/format.hpp"
 #include "reference/element.hpp"
 
 namespace girih::inline v0::verify {
@@ -51,7 +51,7 @@ bool equal_bits(const HostView& a, std::int64_t i, const HostView& b, std::int64
 
 std::string Comparison::to_string() const {
   if (worst < 0) return "no elements";
-  return fmt::format(
+  return formatted(
       "worst at {}: got {:.9g}, want {:.9g}, bound {:.3g} (error / bound {:.3g}); "
       "{} of {} wrong",
       index_of(shape, worst), got, want, bound, worst_ratio, failures, elements);

@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 
+#include "core/format.hpp"
 #include "verify/random.hpp"
 
 namespace girih::inline v0::verify {
@@ -56,10 +55,10 @@ double pick_value(Random& random, DType dtype) {
 }
 
 std::string describe(const char* operand, const StridedCase& layout, int rank) {
-  return fmt::format(" {}:{}+{}@{} step {}{}", operand,
-                     std::vector<int>(layout.order.begin(), layout.order.begin() + rank),
-                     layout.pad, layout.offset, layout.step,
-                     layout.repeats_outermost ? " repeated" : "");
+  return formatted(" {}:[{}]+{}@{} step {}{}", operand,
+                   joined(std::span(layout.order).first(static_cast<std::size_t>(rank)), ", "),
+                   layout.pad, layout.offset, layout.step,
+                   layout.repeats_outermost ? " repeated" : "");
 }
 
 }  // namespace
@@ -83,11 +82,10 @@ ElementwiseCase make_elementwise_case(Op op, std::uint64_t seed, std::uint64_t i
 }
 
 std::string ElementwiseCase::to_string() const {
-  std::string line = fmt::format("{} {} {}", name(op), name(destination_type),
-                                 std::vector<std::int64_t>(shape.begin(), shape.end()));
-  if (op == Op::Fill) line += fmt::format(" value {}", value);
+  std::string line = formatted("{} {} [{}]", name(op), name(destination_type), joined(shape, ", "));
+  if (op == Op::Fill) line += formatted(" value {}", value);
   if (op != Op::Fill) {
-    line += fmt::format(" from {}", name(source_type)) + describe("source", source, shape.rank());
+    line += formatted(" from {}", name(source_type)) + describe("source", source, shape.rank());
   }
   return line + describe("destination", destination, shape.rank());
 }

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <fmt/format.h>
 
+#include "core/format.hpp"
 #include "verify/random.hpp"
 
 namespace girih::inline v0::verify {
@@ -115,15 +115,15 @@ void pick_modes(Random& random, GemmCase& result) {
 
 std::string describe(const char* operand, const MatrixCase& layout) {
   static constexpr const char* kSharing[] = {"", " rank2", " repeated"};
-  return fmt::format(" {}:{}+{}@{}{}{}{}", operand, layout.column_major ? 'T' : 'N', layout.pad,
-                     layout.offset, layout.step > 1 ? fmt::format(" step {}", layout.step) : "",
-                     layout.batch_gap > 0 ? fmt::format(" gap {}", layout.batch_gap) : "",
-                     kSharing[static_cast<int>(layout.sharing)]);
+  return formatted(" {}:{}+{}@{}{}{}{}", operand, layout.column_major ? 'T' : 'N', layout.pad,
+                   layout.offset, layout.step > 1 ? formatted(" step {}", layout.step) : "",
+                   layout.batch_gap > 0 ? formatted(" gap {}", layout.batch_gap) : "",
+                   kSharing[static_cast<int>(layout.sharing)]);
 }
 
 std::string describe(const char* operand, const std::optional<Granularity>& granularity) {
   static constexpr const char* kNames[] = {"tensor", "row", "column"};
-  return granularity ? fmt::format(" {} per {}", operand, kNames[static_cast<int>(*granularity)])
+  return granularity ? formatted(" {} per {}", operand, kNames[static_cast<int>(*granularity)])
                      : std::string();
 }
 
@@ -158,22 +158,22 @@ GemmCase make_gemm_case(std::uint64_t seed, std::uint64_t index) noexcept {
 
 std::string GemmCase::to_string() const {
   static constexpr const char* kContents[] = {"uniform", "wide", "cancelling", "special", "lowest"};
-  std::string line = fmt::format("{}->{} {}x{}x{}", name(operands), name(output), m, n, k);
-  if (batch) line += fmt::format(" batch {}", *batch);
+  std::string line = formatted("{}->{} {}x{}x{}", name(operands), name(output), m, n, k);
+  if (batch) line += formatted(" batch {}", *batch);
   line += describe("A", a) + describe("B", b) + describe("C", c);
-  line += fmt::format(" alpha {}{} beta {}{}", alpha, alpha_on_device ? " (device)" : "", beta,
-                      beta_on_device ? " (device)" : "");
+  line += formatted(" alpha {}{} beta {}{}", alpha, alpha_on_device ? " (device)" : "", beta,
+                    beta_on_device ? " (device)" : "");
   line += describe("a_scale", a_scale) + describe("b_scale", b_scale);
   if (bias) {
     line +=
-        fmt::format(" bias {}@{}{}", name(*bias), bias_offset, bias_per_batch ? " per batch" : "");
+        formatted(" bias {}@{}{}", name(*bias), bias_offset, bias_per_batch ? " per batch" : "");
   }
-  line += fmt::format(" activation {}", name(activation));
+  line += formatted(" activation {}", name(activation));
   if (residual == ResidualCase::SameAsC) line += " residual C";
   if (residual == ResidualCase::Separate) {
-    line += fmt::format(" residual {}{}", name(residual_type), describe("R", residual_layout));
+    line += formatted(" residual {}{}", name(residual_type), describe("R", residual_layout));
   }
-  line += fmt::format(" {} {}", name(precision), name(path));
+  line += formatted(" {} {}", name(precision), name(path));
   if (reproducibility == Reproducibility::RowInvariant) line += " row-invariant";
   return line + " " + kContents[static_cast<int>(contents)];
 }

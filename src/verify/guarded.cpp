@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fmt/format.h>
 
+#include "core/format.hpp"
 #include "core/storage.hpp"
 #include "reference/element.hpp"
 
@@ -33,8 +33,8 @@ std::string first_difference(const std::vector<std::byte>& want, const std::vect
   const auto [at, other] = std::mismatch(want.begin(), want.end(), got.begin(), got.end());
   if (at == want.end()) return {};
   const std::int64_t element = (at - want.begin()) * 8 / bit_width(geometry.dtype);
-  return fmt::format("element {} of the allocation was overwritten (the view starts at {})",
-                     element, geometry.offset);
+  return formatted("element {} of the allocation was overwritten (the view starts at {})", element,
+                   geometry.offset);
 }
 
 }  // namespace

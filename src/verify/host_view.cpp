@@ -1,8 +1,8 @@
 #include "verify/host_view.hpp"
 
 #include <algorithm>
-#include <fmt/format.h>
-#include <fmt/ranges.h>
+
+#include "core/format.hpp"
 
 namespace girih::inline v0::verify {
 
@@ -26,7 +26,7 @@ std::string index_of(const Shape& shape, std::int64_t position) {
     index[static_cast<std::size_t>(d)] = position % shape[d];
     position /= shape[d];
   }
-  return fmt::format("{}", index);
+  return "[" + joined(index, ", ") + "]";
 }
 
 }  // namespace girih::inline v0::verify

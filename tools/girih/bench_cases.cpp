@@ -1,5 +1,6 @@
 #include "girih/bench_cases.hpp"
 
+#include "core/format.hpp"
 #include "girih/options.hpp"
 #include "girih/text_list.hpp"
 
@@ -64,7 +65,7 @@ void add_case_options(CLI::App& app, CaseOptions& options) {
   const auto reproducibility = [&options](const std::string& text) {
     if (text != "per-shape" && text != "row-invariant") {
       throw CLI::ValidationError("--reproducibility",
-                                 fmt::format("'{}' is not one of per-shape|row-invariant", text));
+                                 formatted("'{}' is not one of per-shape|row-invariant", text));
     }
     options.row_invariant = text == "row-invariant";
   };
@@ -83,7 +84,7 @@ void add_case_options(CLI::App& app, CaseOptions& options) {
         options.epilogue.activation = Activation::Silu;
       } else {
         throw CLI::ValidationError("--epilogue",
-                                   fmt::format("'{}' is not one of bias|relu|gelu|silu", part));
+                                   formatted("'{}' is not one of bias|relu|gelu|silu", part));
       }
     }
   };

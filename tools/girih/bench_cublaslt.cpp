@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/error.hpp"
+#include "core/format.hpp"
 #include "girih/bench_burst.hpp"
 #include "girih/bench_clock.hpp"
 #include "girih/bench_peers.hpp"
@@ -289,8 +290,8 @@ class CublasLt final : public Peer {
   explicit CublasLt(std::shared_ptr<Session> session) : session_(std::move(session)) {}
   [[nodiscard]] std::string name() const override { return "cublaslt"; }
   [[nodiscard]] std::string description() const override {
-    return fmt::format("cuBLASLt {}, {} candidates asked, workspace {} MiB",
-                       session_->api.get_version(), kCandidates, kWorkspaceBytes >> 20);
+    return formatted("cuBLASLt {}, {} candidates asked, workspace {} MiB",
+                     session_->api.get_version(), kCandidates, kWorkspaceBytes >> 20);
   }
   [[nodiscard]] bool supports(DType operands, DType output) const override {
     if (operands == DType::F32) return output == DType::F32;

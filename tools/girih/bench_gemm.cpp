@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "core/format.hpp"
 #include "girih/bench_clock.hpp"
 #include "measure/rounds.hpp"
 
@@ -173,7 +173,7 @@ Result<BenchRow> Experiment::run(Progress& progress) {
       .warm_up_seconds = 2,
       .progress = [&](int done) {
         progress.stage(
-            fmt::format("{}: round {} of {}", to_string(case_.shape), done, options_.rounds));
+            formatted("{}: round {} of {}", to_string(case_.shape), done, options_.rounds));
       }};
   Result<std::vector<Times>> times = run_rounds(contenders, rounds);
   if (!times) return times.error();

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fmt/format.h>
 #include <fstream>
 #include <memory>
 
 #include "core/error.hpp"
+#include "core/format.hpp"
 #include "girih/bench_cases.hpp"
 #include "girih/bench_clock.hpp"
 #include "girih/commands.hpp"
@@ -114,8 +114,7 @@ Status Search::time(std::span<const GemmSelection> launches, std::vector<Timed>&
     const Result<std::vector<double>> seconds = run_trials(std::span(&*one, 1), kTrials, 1);
     if (!seconds) return seconds.error();
     timed.push_back({choice, seconds->front()});
-    timings_.push_back(
-        fmt::format("{} {:.3f}", tuned_row(problem_, choice), seconds->front() * 1e6));
+    timings_.push_back(formatted("{} {:.3f}", tuned_row(problem_, choice), seconds->front() * 1e6));
   }
   // The first is what `select` chooses, and stays first.
   std::stable_sort(timed.begin() + 1, timed.end(),
@@ -196,9 +195,9 @@ void print(const std::vector<Finding>& findings) {
   Table table;
   table.add({"product", "fastest", "time", "choice's time over it", "95 % interval"});
   for (const Finding& each : findings) {
-    table.add({fmt::format("{} {}", name(each.bench.layout), to_string(each.bench.shape)),
-               each.kernel, show_seconds(each.seconds), fmt::format("{:.3f}", each.ratio.median),
-               fmt::format("{:.3f} .. {:.3f}", each.ratio.low, each.ratio.high)});
+    table.add({formatted("{} {}", name(each.bench.layout), to_string(each.bench.shape)),
+               each.kernel, show_seconds(each.seconds), formatted("{:.3f}", each.ratio.median),
+               formatted("{:.3f} .. {:.3f}", each.ratio.low, each.ratio.high)});
   }
   table.print();
 }
@@ -212,7 +211,7 @@ Result<int> run(const LaunchOptions& options) {
   std::vector<std::string> rows, timings;
   Progress progress;
   for (const BenchCase& bench : *cases) {
-    progress.stage(fmt::format("{} {}", name(bench.layout), to_string(bench.shape)));
+    progress.stage(formatted("{} {}", name(bench.layout), to_string(bench.shape)));
     Result<Finding> finding = search(*runtime, bench, options);
     if (!finding) return finding.error();
     // Written each time, so that a run which is cut off has left what it found.
@@ -236,13 +235,13 @@ std::string_view name_of(cuda::Major major) {
 std::string tuned_row(const GemmProblem& problem, const GemmSelection& launch) {
   constexpr std::string_view kPrefix = "cuda_gemm_";
   const bool in_cluster = launch.split_kind == SplitKind::Cluster;
-  return fmt::format("GIRIH_CUDA_TUNED({}, {}, {}, {}, {}, {}, \"{}\", {}, {}, {}, {}, {}, {}, {})",
-                     problem.m, problem.n, problem.k, problem.batch,
-                     name_of(cuda_operand_a(problem).major), name_of(cuda_operand_b(problem).major),
-                     launch.kernel->name.substr(kPrefix.size()), launch.cluster_rows,
-                     launch.cluster_columns, in_cluster ? launch.split_k : 1,
-                     in_cluster ? 1 : launch.split_k, launch.band,
-                     launch.traversal == Traversal::ColumnMajor, launch.swaps_sides);
+  return formatted("GIRIH_CUDA_TUNED({}, {}, {}, {}, {}, {}, \"{}\", {}, {}, {}, {}, {}, {}, {})",
+                   problem.m, problem.n, problem.k, problem.batch,
+                   name_of(cuda_operand_a(problem).major), name_of(cuda_operand_b(problem).major),
+                   launch.kernel->name.substr(kPrefix.size()), launch.cluster_rows,
+                   launch.cluster_columns, in_cluster ? launch.split_k : 1,
+                   in_cluster ? 1 : launch.split_k, launch.band,
+                   launch.traversal == Traversal::ColumnMajor, launch.swaps_sides);
 }
 
 Result<std::vector<GemmSelection>> launches_to_time(const GemmProblem& problem,

@@ -1,10 +1,10 @@
 #include "girih/bench_peers.hpp"
 
 #include <cstdlib>
-#include <fmt/format.h>
 #include <limits>
 
 #include "core/error.hpp"
+#include "core/format.hpp"
 #include "girih/shared_library.hpp"
 
 namespace girih::cli {
@@ -84,7 +84,7 @@ class OneDnn final : public HostPeer {
  public:
   static Result<std::unique_ptr<Peer>> load(int threads) {
     // It runs on OpenMP, which reads this when it starts.
-    ::setenv("OMP_NUM_THREADS", fmt::format("{}", threads).c_str(), 1);
+    ::setenv("OMP_NUM_THREADS", formatted("{}", threads).c_str(), 1);
     const Result<SharedLibrary> library = SharedLibrary::open({"libdnnl.so.3", "libdnnl.so.2"});
     if (!library) return library.error();
     auto peer = std::make_unique<OneDnn>();
@@ -99,7 +99,7 @@ class OneDnn final : public HostPeer {
   [[nodiscard]] std::string name() const override { return "onednn"; }
   [[nodiscard]] std::string description() const override {
     const int* const version = version_();  // major, minor, patch: the structure's first fields
-    return fmt::format("oneDNN {}.{}.{}", version[0], version[1], version[2]);
+    return formatted("oneDNN {}.{}.{}", version[0], version[1], version[2]);
   }
   [[nodiscard]] bool supports(DType operands, DType output) const override {
     return (operands == DType::F32 && output == DType::F32) ||

@@ -1,8 +1,10 @@
 #include "girih/bench_report.hpp"
 
 #include <algorithm>
-#include <fmt/format.h>
+#include <cstdio>
 #include <functional>
+
+#include "core/format.hpp"
 
 namespace girih::cli {
 namespace {
@@ -126,9 +128,9 @@ bool any(const BenchRow&) {
 
 /// "bf16 NN 2048 x 768 x 768"
 std::string describe(const BenchCase& bench) {
-  std::string text = fmt::format("{} {} {} x {} x {}", name(bench.operands), name(bench.layout),
-                                 bench.shape.m, bench.shape.n, bench.shape.k);
-  if (bench.shape.batch != 1) text += fmt::format(" x {}", bench.shape.batch);
+  std::string text = formatted("{} {} {} x {} x {}", name(bench.operands), name(bench.layout),
+                               bench.shape.m, bench.shape.n, bench.shape.k);
+  if (bench.shape.batch != 1) text += formatted(" x {}", bench.shape.batch);
   return text;
 }
 
@@ -188,15 +190,15 @@ void print_table(const BenchReport& report) {
       std::vector<std::string> cells = {
           describe(row.bench),
           show_seconds(row.girih.seconds.median),
-          fmt::format("{:.1f}", gflops(row.bench.shape, row.girih.seconds.median)),
+          formatted("{:.1f}", gflops(row.bench.shape, row.girih.seconds.median)),
           std::string(peer),
           show_seconds(seconds.median),
-          fmt::format("{:.3f}", ratio.median),
-          fmt::format("{:.3f} .. {:.3f}", ratio.low, ratio.high),
+          formatted("{:.3f}", ratio.median),
+          formatted("{:.3f} .. {:.3f}", ratio.low, ratio.high),
           std::string(name(verdict))};
       if (with_cost) {
-        cells.push_back(fmt::format("{:.2f} us", row.epilogue_cost->median * 1e6));
-        cells.push_back(cost ? fmt::format("{:.2f} us", cost->median * 1e6) : "");
+        cells.push_back(formatted("{:.2f} us", row.epilogue_cost->median * 1e6));
+        cells.push_back(cost ? formatted("{:.2f} us", cost->median * 1e6) : "");
       }
       table.add(std::move(cells));
     };
@@ -209,23 +211,29 @@ void print_table(const BenchReport& report) {
   const std::vector<Group> groups = groups_of(report.rows);
   const auto print = [](std::string_view what, const std::vector<PeerSummary>& summaries) {
     for (const PeerSummary& each : summaries) {
-      fmt::print("{}geometric mean against {}: {:.3f}, least {:.3f}{} (above 1 girih is faster)\n",
-                 what, each.name, geometric_mean(each.ratios), each.least(),
-                 each.cost_ratios.empty() ? ""
-                                          : fmt::format(", cost of the epilogue {:.2f} of its",
-                                                        geometric_mean(each.cost_ratios)));
+      std::fputs(
+          formatted(
+              "{}geometric mean against {}: {:.3f}, least {:.3f}{} (above 1 girih is faster)\n",
+              what, each.name, geometric_mean(each.ratios), each.least(),
+              each.cost_ratios.empty() ? ""
+                                       : formatted(", cost of the epilogue {:.2f} of its",
+                                                   geometric_mean(each.cost_ratios)))
+              .c_str(),
+          stdout);
     }
   };
   if (groups.size() > 1) {
     for (const Group& group : groups) {
       const std::string ladder = group.ladder.empty() ? "" : group.ladder + ' ';
-      print(fmt::format("{}{} {}: ", ladder, name(group.dtype), name(group.layout)),
+      print(formatted("{}{} {}: ", ladder, name(group.dtype), name(group.layout)),
             summarise(report.rows, [&](const BenchRow& row) { return group.holds(row); }));
     }
   }
   print("", summarise(report.rows, any));
   for (const BenchFailure& failure : report.failures) {
-    fmt::print("{}: not timed: {}\n", describe(failure.bench), failure.error.message);
+    std::fputs(
+        formatted("{}: not timed: {}\n", describe(failure.bench), failure.error.message).c_str(),
+        stdout);
   }
 }
 

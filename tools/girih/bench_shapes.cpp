@@ -1,9 +1,9 @@
 #include "girih/bench_shapes.hpp"
 
 #include <charconv>
-#include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "core/format.hpp"
 
 namespace girih::cli {
 namespace {
@@ -121,8 +121,8 @@ Result<std::vector<BenchShape>> ladder(std::string_view name) {
 }
 
 std::string to_string(const BenchShape& shape) {
-  std::string text = fmt::format("{}x{}x{}", shape.m, shape.n, shape.k);
-  if (shape.batch != 1) text += fmt::format("x{}", shape.batch);
+  std::string text = formatted("{}x{}x{}", shape.m, shape.n, shape.k);
+  if (shape.batch != 1) text += formatted("x{}", shape.batch);
   return text;
 }
 

@@ -1,5 +1,4 @@
 #include <cmath>
-#include <fmt/format.h>
 #include <memory>
 
 #include "core/error.hpp"

@@ -1,9 +1,9 @@
 #include "girih/gemm_report.hpp"
 
 #include <cmath>
-#include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "core/format.hpp"
 #include "girih/commands.hpp"
 #include "girih/print.hpp"
 
@@ -45,33 +45,32 @@ void print_for_people(const GemmOptions& options, const GemmOutcome& outcome) {
   const GemmProblem& problem = outcome.problem;
   const Plan& plan = outcome.plan;
   Table table;
-  table.add({"product",
-             fmt::format("{}{} x {} x {} (M x N x K), {} -> {}",
-                         problem.batch > 1 ? fmt::format("{} of ", problem.batch) : "", problem.m,
-                         problem.n, problem.k, name(problem.a.dtype), name(problem.c.dtype))});
-  table.add({"kernel", fmt::format("{}, {} thread{}, {} of workspace", plan.kernel, plan.threads,
-                                   plan.threads == 1 ? "" : "s",
-                                   show_bytes(static_cast<std::int64_t>(plan.workspace_bytes)))});
-  for (const std::string& note : plan.notes) table.add({"note", note});
   table.add(
-      {"time", fmt::format("{}{}, {:.4g} GFLOP/s", show_seconds(outcome.seconds),
-                           outcome.runs > 1 ? fmt::format(" (median of {})", outcome.runs) : "",
-                           gflops(outcome))});
+      {"product", formatted("{}{} x {} x {} (M x N x K), {} -> {}",
+                            problem.batch > 1 ? formatted("{} of ", problem.batch) : "", problem.m,
+                            problem.n, problem.k, name(problem.a.dtype), name(problem.c.dtype))});
+  table.add({"kernel", formatted("{}, {} thread{}, {} of workspace", plan.kernel, plan.threads,
+                                 plan.threads == 1 ? "" : "s",
+                                 show_bytes(static_cast<std::int64_t>(plan.workspace_bytes)))});
+  for (const std::string& note : plan.notes) table.add({"note", note});
+  table.add({"time", formatted("{}{}, {:.4g} GFLOP/s", show_seconds(outcome.seconds),
+                               outcome.runs > 1 ? formatted(" (median of {})", outcome.runs) : "",
+                               gflops(outcome))});
   if (outcome.comparison) {
     const verify::Comparison& comparison = *outcome.comparison;
     table.add(
-        {"verified", fmt::format("{} of {} elements within bounds{}; worst error {:.3g}, {:.3g} of "
-                                 "its bound {:.3g}",
-                                 comparison.elements - comparison.failures, comparison.elements,
-                                 comparison.unbounded > 0
-                                     ? fmt::format(", {} of them without one", comparison.unbounded)
-                                     : "",
-                                 std::abs(comparison.got - comparison.want), comparison.worst_ratio,
-                                 comparison.bound)});
+        {"verified", formatted("{} of {} elements within bounds{}; worst error {:.3g}, {:.3g} of "
+                               "its bound {:.3g}",
+                               comparison.elements - comparison.failures, comparison.elements,
+                               comparison.unbounded > 0
+                                   ? formatted(", {} of them without one", comparison.unbounded)
+                                   : "",
+                               std::abs(comparison.got - comparison.want), comparison.worst_ratio,
+                               comparison.bound)});
   }
   if (!outcome.comparison || outcome.comparison->passed()) {
-    table.add({"wrote", fmt::format("{}: {} [{}]", options.out->text(), name(problem.c.dtype),
-                                    fmt::join(outcome.result.shape, ", "))});
+    table.add({"wrote", formatted("{}: {} [{}]", options.out->text(), name(problem.c.dtype),
+                                  joined(outcome.result.shape, ", "))});
   }
   table.print();
 }

@@ -1,8 +1,8 @@
-#include <fmt/format.h>
 
 #include "backends/cpu/device.hpp"
 #include "backends/cuda/device.hpp"
 #include "backends/metal/device.hpp"
+#include "core/format.hpp"
 #include "girih/commands.hpp"
 #include "girih/options.hpp"
 #include "girih/print.hpp"
@@ -25,7 +25,7 @@ std::vector<Row> list_rows(std::optional<Backend> only) {
       const Features missing = here.missing(table[i].needs);
       std::string obstacle;
       if (!missing.empty()) {
-        obstacle = fmt::format("this cpu lacks {}", describe(missing));
+        obstacle = formatted("this cpu lacks {}", describe(missing));
       } else if (!cpu::is_built(i)) {
         obstacle = "not in this build";
       }
@@ -42,7 +42,7 @@ std::vector<Row> list_rows(std::optional<Backend> only) {
       std::string obstacle = here.reason;
       if (const Features missing = here.info.features.missing(kernel.needs);
           obstacle.empty() && !missing.empty()) {
-        obstacle = fmt::format("this gpu lacks {}", describe(missing));
+        obstacle = formatted("this gpu lacks {}", describe(missing));
       }
       rows.push_back({kernel, std::move(obstacle)});
     }
@@ -79,7 +79,7 @@ void print_for_people(const std::vector<Row>& rows) {
   for (const Row& row : rows) {
     const KernelInfo& kernel = row.kernel;
     table.add({std::string(kernel.name), row.obstacle.empty() ? "usable" : row.obstacle,
-               fmt::format("{}", fmt::join(tile_of(kernel), "x")), std::string(name(kernel.path)),
+               formatted("{}", joined(tile_of(kernel), "x")), std::string(name(kernel.path)),
                describe(kernel.needs), describe(kernel.operands), describe(kernel.outputs)});
   }
   table.print();

@@ -1,11 +1,11 @@
 #include "girih/operand_file.hpp"
 
 #include <array>
-#include <fmt/format.h>
 #include <string_view>
 #include <sys/stat.h>
 
 #include "core/error.hpp"
+#include "core/format.hpp"
 #include "io/file.hpp"
 #include "io/npy_header.hpp"
 
@@ -15,21 +15,21 @@ namespace {
 constexpr std::string_view kContainer = ".safetensors";
 
 OperandFile parse(const std::string& flag, const std::string& text) {
-  const std::size_t at = text.rfind(fmt::format("{}:", kContainer));
+  const std::size_t at = text.rfind(formatted("{}:", kContainer));
   if (at != std::string::npos && at > 0) {
     const std::size_t colon = at + kContainer.size();
     if (colon + 1 == text.size()) {
-      throw CLI::ValidationError(flag, fmt::format("'{}' must name a tensor after the ':'", text));
+      throw CLI::ValidationError(flag, formatted("'{}' must name a tensor after the ':'", text));
     }
     return {text.substr(0, colon), text.substr(colon + 1), true};
   }
   const std::string_view view = text;
   if (view.ends_with(kContainer)) {
-    throw CLI::ValidationError(flag, fmt::format("'{}' must name a tensor: {}:NAME", text, text));
+    throw CLI::ValidationError(flag, formatted("'{}' must name a tensor: {}:NAME", text, text));
   }
   if (!view.ends_with(".npy")) {
     throw CLI::ValidationError(flag,
-                               fmt::format("'{}' must be FILE.npy or FILE.safetensors:NAME", text));
+                               formatted("'{}' must be FILE.npy or FILE.safetensors:NAME", text));
   }
   return {text, {}, false};
 }

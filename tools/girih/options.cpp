@@ -4,6 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "core/format.hpp"
+
 namespace girih::cli {
 
 CLI::Option* add_integer(CLI::App& app, const std::string& flag,
@@ -13,7 +15,7 @@ CLI::Option* add_integer(CLI::App& app, const std::string& flag,
     const char* const end = text.data() + text.size();
     const auto [stop, failure] = std::from_chars(text.data(), end, value);
     if (failure != std::errc{} || stop != end) {
-      throw CLI::ValidationError(flag, fmt::format("'{}' is no integer of 64 bits", text));
+      throw CLI::ValidationError(flag, formatted("'{}' is no integer of 64 bits", text));
     }
     target = value;
   };

@@ -2,7 +2,6 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
-#include <fmt/format.h>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,6 +10,8 @@
 #include <girih/dtype.hpp>
 #include <girih/gemm.hpp>
 #include <girih/runtime.hpp>
+
+#include "core/format.hpp"
 
 namespace girih::cli {
 
@@ -30,7 +31,7 @@ CLI::Option* add_choice(CLI::App& app, const std::string& flag, Target& target,
         return;
       }
     }
-    throw CLI::ValidationError(flag, fmt::format("'{}' is not one of {}", text, names));
+    throw CLI::ValidationError(flag, formatted("'{}' is not one of {}", text, names));
   };
   return app.add_option_function<std::string>(flag, take, help)->type_name(names);
 }

@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 #include <memory>
 
 #include "core/environment.hpp"

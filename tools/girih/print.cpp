@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <fmt/format.h>
 
 namespace girih::cli {
 
@@ -37,6 +36,7 @@ Json to_json(Features features) {
   Json names = Json::array();
   for (const Feature feature : {
 #define GIRIH_FEATURE(name, text) Feature::name,
+#include "core/format.hpp"
 #include "plan/features.inc"
 #undef GIRIH_FEATURE
        }) {
@@ -54,24 +54,24 @@ Json to_json(DTypes types) {
 }
 
 std::string show_seconds(double seconds) {
-  if (seconds < 1e-3) return fmt::format("{:.3g} us", seconds * 1e6);
-  if (seconds < 1) return fmt::format("{:.3g} ms", seconds * 1e3);
-  return fmt::format("{:.3g} s", seconds);
+  if (seconds < 1e-3) return formatted("{:.3g} us", seconds * 1e6);
+  if (seconds < 1) return formatted("{:.3g} ms", seconds * 1e3);
+  return formatted("{:.3g} s", seconds);
 }
 
 std::string show_bytes(std::int64_t bytes) {
   constexpr std::int64_t kKiB = 1024;
   if (bytes >= kKiB * kKiB * kKiB) {
-    return fmt::format("{:.3g} GiB",
-                       static_cast<double>(bytes) / static_cast<double>(kKiB * kKiB * kKiB));
+    return formatted("{:.3g} GiB",
+                     static_cast<double>(bytes) / static_cast<double>(kKiB * kKiB * kKiB));
   }
   if (bytes >= kKiB * kKiB) {
-    return fmt::format("{:.4g} MiB", static_cast<double>(bytes) / static_cast<double>(kKiB * kKiB));
+    return formatted("{:.4g} MiB", static_cast<double>(bytes) / static_cast<double>(kKiB * kKiB));
   }
   if (bytes >= kKiB) {
-    return fmt::format("{:.4g} KiB", static_cast<double>(bytes) / static_cast<double>(kKiB));
+    return formatted("{:.4g} KiB", static_cast<double>(bytes) / static_cast<double>(kKiB));
   }
-  return fmt::format("{} B", bytes);
+  return formatted("{} B", bytes);
 }
 
 void Table::print() const {
@@ -83,7 +83,7 @@ void Table::print() const {
   for (const auto& row : rows_) {
     std::string line;
     for (std::size_t i = 0; i < row.size(); ++i) {
-      line += i + 1 < row.size() ? fmt::format("{:<{}}  ", row[i], widths[i]) : row[i];
+      line += i + 1 < row.size() ? formatted("{:<{}}  ", row[i], widths[i]) : row[i];
     }
     std::printf("%s\n", line.c_str());
   }

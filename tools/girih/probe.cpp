@@ -1,11 +1,11 @@
 #include <array>
-#include <fmt/format.h>
 
 #include <girih/version.hpp>
 
 #include "backends/cpu/device.hpp"
 #include "backends/cuda/device.hpp"
 #include "backends/metal/device.hpp"
+#include "core/format.hpp"
 #include "girih/commands.hpp"
 #include "girih/print.hpp"
 #include "plan/device_info.hpp"
@@ -58,13 +58,13 @@ void print_for_people(const DeviceInfo& cpu, const std::vector<BackendState>& st
   table.add({"girih", version()});
   table.add({"cpu", cpu.name});
   table.add({"features", describe(cpu.features)});
-  table.add({"cores",
-             fmt::format("{} usable, {} threads by default", cpu.cores, states.front().threads)});
-  table.add({"caches", fmt::format("L1 {}, L2 {} a core, L3 {}", show_bytes(cpu.l1_bytes),
-                                   show_bytes(cpu.l2_bytes), show_bytes(cpu.l3_bytes))});
+  table.add(
+      {"cores", formatted("{} usable, {} threads by default", cpu.cores, states.front().threads)});
+  table.add({"caches", formatted("L1 {}, L2 {} a core, L3 {}", show_bytes(cpu.l1_bytes),
+                                 show_bytes(cpu.l2_bytes), show_bytes(cpu.l3_bytes))});
   table.add({"memory", show_bytes(cpu.memory_bytes)});
   for (const BackendState& state : states) {
-    table.add({fmt::format("backend {}", name(state.backend)), state.state});
+    table.add({formatted("backend {}", name(state.backend)), state.state});
   }
   table.print();
 }

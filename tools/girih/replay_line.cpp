@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 #include <fstream>
 #include <iostream>
 #include <memory>
@@ -6,6 +5,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/format.hpp"
 #include "girih/commands.hpp"
 #include "girih/print.hpp"
 #include "girih/replay.hpp"
@@ -81,7 +81,7 @@ void print_for_people(const std::vector<CallLine>& lines, const std::vector<Repl
   for (std::size_t i = 0; i < replays.size(); ++i) {
     const CallLine& line = lines[i];
     const Replay& replay = replays[i];
-    table.add({fmt::to_string(i + 1), std::string(name(line.op)),
+    table.add({formatted("{}", i + 1), std::string(name(line.op)),
                replay.kernel.empty() ? "none" : replay.kernel,
                line.kernel.empty() ? "none" : line.kernel,
                replay.runs > 0 ? show_seconds(replay.seconds) : "-",

@@ -3,10 +3,11 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
-#include <fmt/format.h>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "core/format.hpp"
 
 namespace girih::cli {
 
@@ -43,7 +44,7 @@ CLI::Option* add_list(CLI::App& app, const std::string& flag, std::vector<T>& ta
         return equal_ignoring_case(name(value), part);
       });
       if (found == values.end()) {
-        throw CLI::ValidationError(flag, fmt::format("'{}' is not one of {}", part, names));
+        throw CLI::ValidationError(flag, formatted("'{}' is not one of {}", part, names));
       }
       target.push_back(*found);
     }

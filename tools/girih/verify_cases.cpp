@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <fmt/format.h>
 #include <unistd.h>
 
+#include "core/format.hpp"
 #include "girih/commands.hpp"
 #include "girih/print.hpp"
 #include "verify/elementwise_case.hpp"
@@ -40,11 +40,11 @@ class CaseCounter {
 };
 
 std::string command_for(const VerifyOptions& options, std::uint64_t index) {
-  std::string command = fmt::format("girih verify --op {} --seed {} --case {}", name(options.op),
-                                    options.seed, index);
-  if (options.backend) command += fmt::format(" --backend {}", name(*options.backend));
-  if (!options.kernel.empty()) command += fmt::format(" --kernel {}", options.kernel);
-  if (options.threads != 0) command += fmt::format(" --threads {}", options.threads);
+  std::string command =
+      formatted("girih verify --op {} --seed {} --case {}", name(options.op), options.seed, index);
+  if (options.backend) command += formatted(" --backend {}", name(*options.backend));
+  if (!options.kernel.empty()) command += formatted(" --kernel {}", options.kernel);
+  if (options.threads != 0) command += formatted(" --threads {}", options.threads);
   return command;
 }
 
@@ -105,21 +105,24 @@ namespace {
 
 void print_for_people(const VerifyOptions& options, const VerifyTally& tally, double seconds) {
   for (const VerifyFailure& failure : tally.failures) {
-    fmt::print("FAILED case {} ({}): {}\n  {}: {}\n  again: {}\n", failure.index,
-               name(failure.mode), failure.description,
-               failure.report.kernel.empty() ? "no kernel" : failure.report.kernel,
-               failure.report.detail, failure.command);
+    std::fputs(formatted("FAILED case {} ({}): {}\n  {}: {}\n  again: {}\n", failure.index,
+                         name(failure.mode), failure.description,
+                         failure.report.kernel.empty() ? "no kernel" : failure.report.kernel,
+                         failure.report.detail, failure.command)
+                   .c_str(),
+               stdout);
   }
-  if (options.only && tally.refused > 0) fmt::print("refused: {}\n", tally.refusal);
+  if (options.only && tally.refused > 0)
+    std::fputs(formatted("refused: {}\n", tally.refusal).c_str(), stdout);
   Table table;
-  table.add({"op", fmt::format("{}, seed {}, {}", name(options.op), options.seed,
-                               options.only ? fmt::format("case {}", *options.only)
-                                            : fmt::format("cases 0..{}", options.cases - 1))});
-  table.add({"cases", fmt::format("{}: {} passed, {} refused, {} failed", tally.cases, tally.passed,
-                                  tally.refused, tally.failed)});
-  table.add({"worst", fmt::format("{:.3g} of the error bound", tally.worst_ratio)});
+  table.add({"op", formatted("{}, seed {}, {}", name(options.op), options.seed,
+                             options.only ? formatted("case {}", *options.only)
+                                          : formatted("cases 0..{}", options.cases - 1))});
+  table.add({"cases", formatted("{}: {} passed, {} refused, {} failed", tally.cases, tally.passed,
+                                tally.refused, tally.failed)});
+  table.add({"worst", formatted("{:.3g} of the error bound", tally.worst_ratio)});
   for (const auto& [kernel, count] : tally.kernels) {
-    table.add({"kernel", fmt::format("{}, {} cases", kernel, count)});
+    table.add({"kernel", formatted("{}, {} cases", kernel, count)});
   }
   table.add({"time", show_seconds(seconds)});
   table.print();

@@ -274,15 +274,15 @@ Result<std::byte*> CudaDevice::import(const NativeMemory& memory, std::int64_t b
         found.type == cudaMemoryTypeUnregistered || found.devicePointer == nullptr) {
       (void)cudaGetLastError();
       return error(Code::Unwrappable, "wrap: {} is not memory that the device can use",
-                   fmt::ptr(at));
+                   static_cast<const void*>(at));
     }
     if (found.type == cudaMemoryTypeDevice && found.device != home_.device()) {
       return error(Code::Unwrappable, "wrap: {} lies on device {}, the runtime is on {}",
-                   fmt::ptr(at), found.device, home_.device());
+                   static_cast<const void*>(at), found.device, home_.device());
     }
     if (found.devicePointer != at) {
       return error(Code::Unwrappable, "wrap: {} has another address on the device: pass {}",
-                   fmt::ptr(at), fmt::ptr(found.devicePointer));
+                   static_cast<const void*>(at), static_cast<const void*>(found.devicePointer));
     }
   }
   return first;

@@ -1,13 +1,14 @@
 #include "backends/cuda/probe.hpp"
 
 #include <cuda_runtime_api.h>
-#include <fmt/format.h>
+
+#include "core/format.hpp"
 
 namespace girih::inline v0::cuda {
 namespace {
 
 std::string version_text(int version) {
-  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+  return formatted("{}.{}", version / 1000, version % 1000 / 10);
 }
 
 int attribute(cudaDeviceAttr which, int device) {
@@ -49,8 +50,8 @@ Probe judge(const Sighting& seen) {
   if (seen.driver / 1000 < seen.runtime / 1000 ||
       seen.count_status == cudaErrorInsufficientDriver) {
     return without(Presence::Unusable,
-                   fmt::format("the driver supports CUDA {}, this build needs {}",
-                               version_text(seen.driver), version_text(seen.runtime)));
+                   formatted("the driver supports CUDA {}, this build needs {}",
+                             version_text(seen.driver), version_text(seen.runtime)));
   }
   if (seen.count_status == cudaErrorNoDevice ||
       (seen.count_status == cudaSuccess && seen.count == 0)) {
@@ -58,23 +59,23 @@ Probe judge(const Sighting& seen) {
   }
   if (seen.count_status != cudaSuccess) {
     return without(Presence::Unusable,
-                   fmt::format("the driver reports {}, {}", cudaGetErrorName(seen.count_status),
-                               cudaGetErrorString(seen.count_status)));
+                   formatted("the driver reports {}, {}", cudaGetErrorName(seen.count_status),
+                             cudaGetErrorString(seen.count_status)));
   }
   if (seen.device < 0 || seen.device >= seen.count) {
     return without(Presence::None,
-                   fmt::format("no device {}: there are {}", seen.device, seen.count));
+                   formatted("no device {}: there are {}", seen.device, seen.count));
   }
   if (seen.properties_status != cudaSuccess) {
-    return without(Presence::Unusable, fmt::format("device {} reports {}", seen.device,
-                                                   cudaGetErrorName(seen.properties_status)));
+    return without(Presence::Unusable, formatted("device {} reports {}", seen.device,
+                                                 cudaGetErrorName(seen.properties_status)));
   }
   Probe found{.presence = Presence::Usable, .reason = {}, .info = seen.info};
   if (!found.info.features.has(Feature::Sm90a)) {
     found.presence = Presence::Unusable;
     found.reason =
-        fmt::format("{} has compute capability {}.{}, the kernels need 9.0", found.info.name,
-                    found.info.compute_capability / 10, found.info.compute_capability % 10);
+        formatted("{} has compute capability {}.{}, the kernels need 9.0", found.info.name,
+                  found.info.compute_capability / 10, found.info.compute_capability % 10);
   }
   return found;
 }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "core/format.hpp"
 #include "unit/io/scratch.hpp"
 
 namespace girih::testing {
@@ -45,7 +46,7 @@ TEST(NpyHeader, KnowsEveryDescr) {
                                                          {"|u1", DType::U8},  {"<i4", DType::I32}};
   for (const auto& [descr, dtype] : types) {
     const auto header =
-        parse(fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': (1,), }}\n", descr));
+        parse(formatted("{{'descr': '{}', 'fortran_order': False, 'shape': (1,), }}\n", descr));
     ASSERT_TRUE(header) << header.error().message;
     EXPECT_EQ(header->dtype, dtype) << descr;
   }
@@ -68,7 +69,7 @@ void expect_refused(const std::vector<Refusal>& refusals) {
 
 TEST(NpyHeader, RefusesOtherTypes) {
   const auto with = [](std::string_view descr) {
-    return fmt::format("{{'descr': {}, 'fortran_order': False, 'shape': (1,), }}\n", descr);
+    return formatted("{{'descr': {}, 'fortran_order': False, 'shape': (1,), }}\n", descr);
   };
   expect_refused({
       {with("'>f4'"), Code::FileUnsupported, "big-endian"},

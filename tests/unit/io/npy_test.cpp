@@ -3,14 +3,15 @@
 #include <sys/stat.h>
 
 #include "core/error.hpp"
+#include "core/format.hpp"
 #include "unit/io/scratch.hpp"
 
 namespace girih::testing {
 namespace {
 
 std::string header_text(std::string_view descr, std::string_view shape, bool fortran = false) {
-  return fmt::format("{{'descr': '{}', 'fortran_order': {}, 'shape': {}, }}\n", descr,
-                     fortran ? "True" : "False", shape);
+  return formatted("{{'descr': '{}', 'fortran_order': {}, 'shape': {}, }}\n", descr,
+                   fortran ? "True" : "False", shape);
 }
 
 /// A .npy file of the given version around `text`.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.hpp"
+#include "core/format.hpp"
 #include "unit/io/scratch.hpp"
 
 namespace girih::testing {
@@ -72,14 +73,14 @@ void expect_refused(const std::vector<Refusal>& refusals) {
 
 /// One tensor "a" with these fields.
 std::string tensor(std::string_view fields) {
-  return fmt::format(R"({{"a":{{{}}}}})", fields);
+  return formatted(R"({{"a":{{{}}}}})", fields);
 }
 
 TEST(SafetensorsHeader, RefusesWrongLayouts) {
   const auto two = [](std::string_view a, std::string_view b) {
-    return fmt::format(R"({{"a":{{"dtype":"I8","shape":[4],"data_offsets":{}}},)"
-                       R"("b":{{"dtype":"I8","shape":[4],"data_offsets":{}}}}})",
-                       a, b);
+    return formatted(R"({{"a":{{"dtype":"I8","shape":[4],"data_offsets":{}}},)"
+                     R"("b":{{"dtype":"I8","shape":[4],"data_offsets":{}}}}})",
+                     a, b);
   };
   expect_refused({
       {two("[0,4]", "[3,7]"), 7, "inside another tensor"},
