@@ -91,4 +91,8 @@ Verdict judge(const Interval& ratio, double noise) {
   return Verdict::Undecided;
 }
 
+Verdict judge_control(const Interval& control) {
+  return judge(control, kTie) == Verdict::Tie ? Verdict::Tie : Verdict::Undecided;
+}
+
 }  // namespace girih::inline v0

@@ -7,6 +7,9 @@
 
 namespace girih::inline v0 {
 
+/// Samples below which no interval of order statistics reaches 95 %.
+inline constexpr int kFewestRounds = 6;
+
 /// A median and the interval that holds the true one with at least 95 % confidence (order
 /// statistics; no shape of distribution is assumed). With fewer than 6 samples no pair of order
 /// statistics reaches 95 %, and the interval is the range.
@@ -36,5 +39,8 @@ std::string_view name(Verdict verdict) noexcept;
 /// How far from 1 a control of the baseline against itself strayed.
 double noise_of(const Interval& control);
 Verdict judge(const Interval& ratio, double noise);
+/// Of the control, which cannot be held against the noise that is read off it: Tie within 2 % of 1,
+/// else Undecided.
+Verdict judge_control(const Interval& control);
 
 }  // namespace girih::inline v0

@@ -76,7 +76,7 @@ class Bench : public ::testing::Test {
     std::vector<std::unique_ptr<Peer>> peers;
     peers.push_back(std::make_unique<BookPeer>(left_out));
     BenchOptions options;
-    options.rounds = 6;
+    options.rounds = rounds_;
     options.round_seconds = 1e-4;
     options.submission = submission;
     Progress progress;
@@ -97,6 +97,7 @@ class Bench : public ::testing::Test {
 
   Runtime runtime_ = must(Runtime::open({.backend = Backend::Cpu, .threads = 2}));
   std::vector<std::int64_t> replayed_;
+  int rounds_ = kFewestRounds;
 };
 
 TEST_F(Bench, TimesAPeerInEveryLayoutEagerAndReplayed) {
@@ -122,6 +123,28 @@ TEST_F(Bench, GivesNoNumberForAWrongPeer) {
   ASSERT_FALSE(row);
   EXPECT_EQ(row.error().code, Code::DeviceFailed);
   EXPECT_NE(row.error().message.find("book is wrong"), std::string::npos) << row.error().message;
+}
+
+TEST_F(Bench, ARatioIsThePeersTimeOverGirihs) {
+  const Result<BenchRow> row = run(0, {.shape = {120, 120, 120}}, Submission::Eager);
+  ASSERT_TRUE(row) << row.error().message;
+  EXPECT_GT(row->peers[0].ratio.median, 2);  // plain loops against girih
+}
+
+TEST_F(Bench, FewRoundsDecideNothing) {
+  rounds_ = kFewestRounds - 1;
+  const Result<BenchRow> row = run(0, {.shape = {120, 120, 120}}, Submission::Eager);
+  ASSERT_TRUE(row) << row.error().message;
+  EXPECT_EQ(row->peers[0].verdict, Verdict::Undecided);
+  EXPECT_EQ(row->control_verdict, Verdict::Undecided);
+}
+
+TEST_F(Bench, RefusesProductsWhoseSizesOverflow) {
+  constexpr std::int64_t kHuge = std::int64_t{1} << 32;
+  for (const BenchShape& shape : {BenchShape{kHuge, kHuge, 1}, BenchShape{kHuge, 1, kHuge},
+                                  BenchShape{1, kHuge, kHuge}, BenchShape{kHuge, 1, 1, kHuge}}) {
+    EXPECT_TRUE(refused(run(0, {.shape = shape}, Submission::Eager), Code::SizeOverflow, ""));
+  }
 }
 
 TEST_F(Bench, TimesAnEpilogueAndWhatItAdds) {

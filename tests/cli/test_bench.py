@@ -73,6 +73,7 @@ class Bench(CommandTest):
         self.refuse(UNAVAILABLE, "metal", *QUICK, "--backend", "metal")
         self.refuse(UNSUPPORTED, "tf32", *QUICK, "--precision", "tf32")
         self.refuse(USAGE, "--rounds", "bench", "gemm", "--rounds", "0")
+        self.refuse(INVALID, "--round-ms", "bench", "gemm", "--round-ms", "nan")
         self.refuse(USAGE, "--layout", *QUICK, "--layout", "nn,xx")
         self.refuse(USAGE, "--dtype", *QUICK, "--dtype", "f32,")
         self.refuse(USAGE, "--epilogue", *QUICK, "--epilogue", "bias,tanh")

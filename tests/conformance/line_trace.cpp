@@ -81,6 +81,17 @@ TEST_P(LineTracing, WithoutItNothingIsWritten) {
   EXPECT_FALSE(std::filesystem::exists(path_));
 }
 
+TEST_P(LineTracing, RuntimesAppendToOneFile) {
+  for (int i = 0; i < 2; ++i) {
+    Runtime runtime = open(GetParam());
+    must(fill(runtime, {.destination = must(runtime.tensor({4}, DType::F32)), .value = 1}));
+  }
+  std::ifstream file(path_);
+  int lines = 0;
+  for (std::string line; std::getline(file, line);) ++lines;
+  EXPECT_EQ(lines, 2);
+}
+
 TEST_P(LineTracing, AFileThatCannotBeOpenedIsAnErrorOfOpen) {
   const ScopedVariable nowhere("GIRIH_TRACE_FILE", "/nowhere/at/all");
   EXPECT_TRUE(refused(Runtime::open({.backend = GetParam()}), Code::InvalidOption, "/nowhere"));

@@ -2,6 +2,7 @@
 #include <chrono>
 #include <functional>
 #include <gtest/gtest.h>
+#include <limits>
 #include <stdexcept>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -67,6 +68,17 @@ TEST_F(HostThreads, TheCallersExecutorRunsTheLoopsInAnyOrder) {
     for (std::thread& thread : threads) thread.join();
   };
   EXPECT_EQ(large_product(runtime_), want);
+}
+
+TEST_F(HostThreads, AnExecutorWithoutALimitGetsTheKernelsOfTheMostThreads) {
+  const auto kernel = [](int threads) {
+    Runtime runtime = open(Backend::Cpu, {.executor = std::make_shared<TestExecutor>(threads)});
+    const Tensor x = must(runtime.tensor({700, 700}, DType::F32));
+    const Tensor c = must(runtime.tensor({700, 700}, DType::F32));
+    return must(plan(runtime, {.a = x, .b = x, .c = c})).kernel;
+  };
+  EXPECT_EQ(kernel(std::numeric_limits<int>::max()), kernel(kMaxThreads));
+  EXPECT_EQ(kernel(kMaxThreads), kernel(4));
 }
 
 TEST_F(HostThreads, AnOverlappingCallIsBusyAndChangesNothing) {

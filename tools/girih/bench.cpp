@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <memory>
 
@@ -89,6 +90,10 @@ Status time_cases(Runtime& runtime, const std::vector<BenchCase>& cases,
 }
 
 Result<int> run(const BenchArguments& arguments) {
+  // The option's range lets NaN through.
+  if (std::isnan(arguments.round_milliseconds.value_or(0))) {
+    return error(Code::InvalidOption, "--round-ms is nan, must be 0.1..10000");
+  }
   const Result<std::vector<BenchCase>> cases = bench_cases(arguments.cases);
   if (!cases) return cases.error();
   Result<Runtime> runtime =

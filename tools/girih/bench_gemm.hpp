@@ -49,6 +49,7 @@ struct BenchRow {
   std::int64_t replayed = 0;       ///< products of one replay; 0 if eager
   BenchTimes girih;
   Interval control;  ///< girih against itself
+  Verdict control_verdict = Verdict::Undecided;
   std::optional<Interval> epilogue_cost;
   std::vector<BenchPeer> peers;
 };

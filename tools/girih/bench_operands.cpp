@@ -133,6 +133,15 @@ Result<BenchOperands> BenchOperands::make(Runtime& runtime, const BenchCase& ben
 
 Status BenchOperands::fill(Runtime& runtime) {
   const BenchShape& s = case_.shape;
+  for (const auto& [shape, dtype, what] :
+       {std::tuple{Shape(s.batch, s.m, s.k), case_.operands, "A"},
+        {Shape(s.batch, s.k, s.n), case_.operands, "B"},
+        {Shape(s.batch, s.m, s.n), case_.output, "C"}}) {
+    const Result<std::int64_t> size = checked_size(shape, what);
+    if (!size) return size.error();
+    const Result<std::int64_t> bytes = checked_bytes(*size, dtype, what);
+    if (!bytes) return bytes.error();
+  }
   std::mt19937_64 generator(1);
   host_a_ = random_elements(s.batch * s.m * s.k, case_.operands, generator);
   host_b_ = random_elements(s.batch * s.k * s.n, case_.operands, generator);

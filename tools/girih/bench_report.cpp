@@ -202,7 +202,7 @@ void print_table(const BenchReport& report) {
       }
       table.add(std::move(cells));
     };
-    add("itself", row.girih.seconds, row.control, judge(row.control, noise_of(row.control)), {});
+    add("itself", row.girih.seconds, row.control, row.control_verdict, {});
     for (const BenchPeer& peer : row.peers) {
       add(peer.times.name, peer.times.seconds, peer.ratio, peer.verdict, peer.epilogue_cost);
     }

@@ -1,5 +1,6 @@
 #include "backends/cpu/device.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 
@@ -36,7 +37,9 @@ class CpuDevice final : public Device {
   [[nodiscard]] std::span<const KernelInfo> kernels() const noexcept override {
     return kernel_table();
   }
-  [[nodiscard]] int threads() const noexcept override { return executor_->concurrency(); }
+  [[nodiscard]] int threads() const noexcept override {
+    return std::min(executor_->concurrency(), kMaxThreads);
+  }
 
   Result<std::byte*> allocate(std::int64_t bytes) noexcept override {
     auto* const data = static_cast<std::byte*>(

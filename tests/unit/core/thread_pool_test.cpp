@@ -1,5 +1,7 @@
 #include <atomic>
+#include <chrono>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -129,6 +131,50 @@ TEST_P(ThreadPoolTest, AChildAfterForkComputes) {
   expect_complete(*pool_, 100);
 }
 #endif
+
+#if !GIRIH_TEST_TSAN
+TEST_P(ThreadPoolTest, AChildMayDropThePoolOfItsParent) {
+  expect_complete(*pool_, 100);
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    alarm(20);
+    pool_.reset();  // its threads are the parent's: nothing to join
+    _exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
+#endif
+
+TEST_P(ThreadPoolTest, ItsThreadsTakeNoSignalsButFaults) {
+  struct State {
+    const std::thread::id caller = std::this_thread::get_id();
+    std::atomic<int> wrong = 0, workers = 0;
+  } state;
+  const auto look = [](void* context, std::int64_t) {
+    State& shared = *static_cast<State*>(context);
+    if (std::this_thread::get_id() == shared.caller) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));  // leaves indices to the others
+      return;
+    }
+    ++shared.workers;
+    sigset_t blocked;
+    pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
+    for (const int number : {SIGINT, SIGTERM, SIGUSR1, SIGALRM, SIGCHLD}) {
+      if (sigismember(&blocked, number) != 1) ++shared.wrong;
+    }
+    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) {
+      if (sigismember(&blocked, fault) != 0) ++shared.wrong;
+    }
+  };
+  for (int i = 0; i < 500 && state.workers == 0 && pool_->concurrency() > 1; ++i) {
+    pool_->parallel_for(20, look, &state);
+  }
+  EXPECT_EQ(state.workers > 0, pool_->concurrency() > 1);
+  EXPECT_EQ(state.wrong.load(), 0);
+}
 
 INSTANTIATE_TEST_SUITE_P(Threads, ThreadPoolTest, ::testing::Values(1, 2, 3, 7));
 

@@ -62,6 +62,13 @@ TEST(Verdicts, NeedTheWholeInterval) {
   EXPECT_EQ(judge({1.00, 0.80, 1.20}, 0.01), Verdict::Undecided);
 }
 
+TEST(Verdicts, AControlTiesOnlyNearOne) {
+  EXPECT_EQ(judge_control({1.00, 0.985, 1.015}), Verdict::Tie);
+  EXPECT_EQ(judge_control({0.94, 0.94, 0.94}), Verdict::Undecided);
+  EXPECT_EQ(judge_control({1.00, 0.90, 1.10}), Verdict::Undecided);
+  EXPECT_EQ(judge_control({1.30, 1.20, 1.40}), Verdict::Undecided);
+}
+
 TEST(Verdicts, NoiseIsTheControlsFurthestStray) {
   EXPECT_NEAR(noise_of({1.0, 0.98, 1.01}), 1 / 0.98 - 1, 1e-12);
   EXPECT_NEAR(noise_of({1.0, 0.999, 1.05}), 0.05, 1e-12);
