@@ -87,6 +87,18 @@ Status add_copy(const std::byte* source, std::byte* destination, DType dtype,
   return sink.add(launch_of("copy_walk", source, destination, walk, 0));
 }
 
+Status add_parts(const std::byte* source, std::byte* destination, Word code, Index part_stride,
+                 std::span<const MoveDimension> dimensions, LaunchSink& sink) noexcept {
+  PartsParams parts{};
+  parts.code = code;
+  parts.part_stride = part_stride;
+  set_dimensions(dimensions, parts.walk);
+  Launch launch = launch_of("parts_walk", source, destination, parts.walk, 0);
+  launch.parameters = &parts;
+  launch.parameter_bytes = sizeof(parts);
+  return sink.add(launch);
+}
+
 Status lower(const ElementwiseCall& call, LaunchSink& sink) noexcept {
   const ElementwiseProblem& problem = call.problem;
   if (problem.is_empty()) return {};

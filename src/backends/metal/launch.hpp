@@ -46,5 +46,10 @@ struct MoveDimension {
 };
 Status add_copy(const std::byte* source, std::byte* destination, DType dtype,
                 std::span<const MoveDimension> dimensions, LaunchSink& sink) noexcept;
+/// The same for f32 operands of the matrix unit: `code` of PartsCode. Parts of the destination are
+/// `part_stride` apart.
+Status add_parts(const std::byte* source, std::byte* destination, std::uint32_t code,
+                 std::int64_t part_stride, std::span<const MoveDimension> dimensions,
+                 LaunchSink& sink) noexcept;
 
 }  // namespace girih::inline v0::metal
