@@ -169,14 +169,18 @@ Status lower(const GemmCall& call, LaunchSink& sink) noexcept {
                     operands.bias, operands.a_scale, operands.b_scale, operands.alpha,
                     operands.beta, placed->partials};
   launch.buffer_count = 10;
+  constexpr unsigned kC = 2, kPartials = 9;
+  launch.written = 1U << (params.slices > 1 ? kPartials : kC);
   launch.parameters = &params;
   launch.parameter_bytes = sizeof(params);
   launch.threadgroups.width = static_cast<UInt>(std::min(params.units, kMostThreadgroups));
-  launch.threads = kThreads;
+  launch.threads.width = kThreads;
   launch.seconds = call.selection.predicted_seconds;
   GIRIH_TRY(sink.add(launch));
   if (params.slices <= 1) return {};
   launch.family = Family::Simdgroup;
+  launch.buffers[0] = launch.buffers[1] = nullptr;
+  launch.written = 1U << kC;
   launch.function =
       kernel.reduction == Reduction::ExactI32 ? "gemm_split_reduce_i32" : "gemm_split_reduce_f32";
   const std::int64_t elements = params.batch * params.m * params.n;
