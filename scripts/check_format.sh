@@ -5,5 +5,5 @@ cd "$(dirname "$0")/.."
 mode=(--dry-run -Werror)
 if [[ "${1:-}" == --fix ]]; then mode=(-i); fi
 find include src tools tests bench examples -type f \
-  \( -name '*.hpp' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \) \
+  \( -name '*.hpp' -o -name '*.cpp' -o -name '*.h' -o -name '*.cu' -o -name '*.cuh' \) \
   -print0 | xargs -0 clang-format-14 "${mode[@]}"

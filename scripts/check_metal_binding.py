@@ -17,7 +17,7 @@ ROW = re.compile(r'^GIRIH_METAL_METHOD\((\w+), (\w+), "(\w+)", "([^"]+)", (.*)\)
 ENUMERATOR = re.compile(r"^constexpr U?Int \w+ = (.*?);\s*///< ([\w, ]+)$", re.MULTILINE)
 # Messages of NSObject and NSString that metal-cpp spells in its own way.
 FOUNDATION = {"alloc", "init", "retain", "release", "UTF8String", "stringWithUTF8String:", "code",
-              "localizedDescription"}
+              "localizedDescription", "respondsToSelector:"}
 
 
 def kind(text):

@@ -37,8 +37,10 @@ struct CudaHandles {
 
 /// Metal objects of the caller for a runtime to work in.
 struct MetalHandles {
-  std::optional<void*> device{};  ///< id<MTLDevice>; empty takes the system's default
-  std::optional<void*> queue{};   ///< id<MTLCommandQueue> of that device; empty makes one
+  std::optional<void*> device{};  ///< id<MTLDevice>; empty takes the queue's, or the default one
+  /// id<MTL4CommandQueue> of that device; empty makes one. A queue of the older class,
+  /// MTLCommandQueue, is ordered with girih's by shared events.
+  std::optional<void*> queue{};
 };
 
 /// Memory that the caller owns. `handle` is a host pointer on cpu, a device pointer on cuda, an
@@ -64,7 +66,7 @@ enum class NativeObject : std::uint8_t {
   CudaContext,  ///< CUcontext
   CudaStream,   ///< cudaStream_t, may be null
   MetalDevice,  ///< id<MTLDevice>
-  MetalQueue,   ///< id<MTLCommandQueue>
+  MetalQueue,   ///< id<MTL4CommandQueue>
 };
 
 /// An event of the caller: a cudaEvent_t on cuda, an id<MTLSharedEvent> and the value that it is

@@ -17,7 +17,8 @@
 
 namespace girih::inline v0 {
 
-/// Device code: either bytes, which are copied, or a file. cuda takes a cubin, a fatbin or PTX.
+/// Device code: either bytes, which are copied, or a file. cuda takes a cubin, a fatbin or PTX;
+/// metal the text of MSL kernels, which the system compiles.
 struct KernelImage {
   std::span<const std::byte> image{};
   std::string path{};
@@ -27,11 +28,13 @@ struct KernelImage {
 /// C++ kernel: the mangled one). A name that girih's kernels or kernels added earlier have is a
 /// collision: then nothing is added.
 /// Errors: BackendLacks; InvalidOption (a collision; no bytes, or bytes and a file); FileNotFound;
-/// FileFormat (no device code); FileUnsupported (for another device, or a newer driver).
+/// FileFormat (no device code; text that does not compile, with the compiler's first error);
+/// FileUnsupported (for another device, or a newer driver).
 GIRIH_API Result<std::vector<std::string>> add_kernels(Runtime& runtime,
                                                        const KernelImage& image) noexcept;
 
-/// What a kernel is given: the address of a tensor's first element, or a value of its own.
+/// What a kernel is given: the address of a tensor's first element, or a value of its own. On metal
+/// the i-th is bound to [[buffer(i)]].
 class KernelArgument {
  public:
   static constexpr std::size_t kMaxBytes = 64;

@@ -92,7 +92,7 @@ class GraphState;
 /// A runtime that was moved from refuses every call (MovedFrom), and so does such a graph.
 ///
 /// After a device failure the runtime is poisoned: every later call returns `RuntimePoisoned` with
-/// the first failure's message.
+/// the first failure's message, until `recover` succeeds.
 class GIRIH_API Runtime {
  public:
   static Result<Runtime> open(const RuntimeOptions& options = {}) noexcept;
@@ -164,6 +164,12 @@ class GIRIH_API Runtime {
   [[nodiscard]] std::uint64_t dispatch_count() const noexcept;
   /// The failure that poisoned the runtime; success while it is healthy.
   [[nodiscard]] Status health() const noexcept;
+  /// Makes the runtime usable again after a failure of the device. Tensors, graphs and kernels that
+  /// were added stay; what failed work should have written is undefined, and events of it count as
+  /// completed. Does nothing to a healthy runtime. On failure the runtime is as it was.
+  /// Errors: BackendLacks where only a new runtime helps (cpu, cuda), TimedOut while the device
+  /// still works on what failed, BackendUnavailable.
+  Status recover() noexcept;
 
  private:
   friend struct detail::RuntimeAccess;

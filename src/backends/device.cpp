@@ -27,6 +27,10 @@ std::string_view name(NativeObject object) noexcept {
   return "unknown object";
 }
 
+Status Device::recover() noexcept {
+  return lacks(*this, "cannot recover: open a new runtime");
+}
+
 Status Device::prepare(const Call&) noexcept {
   return lacks(*this, "cannot prepare calls yet");
 }

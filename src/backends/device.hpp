@@ -38,8 +38,10 @@ struct ForeignKernel {
   std::string name;
   const void* function = nullptr;       ///< the backend's
   std::vector<std::size_t> parameters;  ///< bytes of each
+  bool binds_tensors = false;           ///< metal: a tensor fits any parameter
   std::uint32_t most_threads = 0;       ///< of a block
   std::uint32_t most_shared_bytes = 0;  ///< that a launch may ask for
+  std::uint32_t most_cluster = 8;       ///< blocks
 };
 /// A checked launch of one.
 struct KernelCall {
@@ -47,6 +49,7 @@ struct KernelCall {
   LaunchExtents grid, block, cluster;
   std::uint32_t shared_bytes = 0;
   std::vector<std::array<std::byte, KernelArgument::kMaxBytes>> arguments;
+  std::vector<bool> is_tensor;  ///< by argument: its bytes are an address in a tensor
 };
 using Call = std::variant<GemmCall, ElementwiseCall, KernelCall>;
 
@@ -89,6 +92,8 @@ class Device {
   virtual Status submit(std::uint64_t value) noexcept = 0;
   virtual Result<bool> completed(std::uint64_t value) noexcept = 0;
   virtual Status wait(std::uint64_t value) noexcept = 0;
+  /// Starts anew after a failure: nothing is queued then, all that was submitted has completed.
+  virtual Status recover() noexcept;
 
   // Living in the caller's program. A backend that does not override one of these refuses it
   // (BackendLacks).

@@ -11,7 +11,9 @@ Obstacle obstacle(const Demand& demand, const KernelInfo& kernel, const Selectio
   if (kernel.backend != context.device->backend) return Obstacle::Backend;
   if (!kernel.operands.has(demand.operand)) return Obstacle::Operands;
   if (!kernel.outputs.has(demand.output)) return Obstacle::Outputs;
-  if (demand.precision == Precision::Tf32) return Obstacle::Precision;  // no row rounds so
+  const bool may_round = demand.precision != Precision::Exact;
+  const bool must_round = demand.precision == Precision::Tf32;
+  if (kernel.multiplies_tf32 ? !may_round : must_round) return Obstacle::Precision;
   if (demand.path != Path::Auto && demand.path != kernel.path) return Obstacle::Path;
   // Rows are invariant only if it is known how a kernel adds up.
   if (demand.reproducibility == Reproducibility::RowInvariant && demand.op == Op::Gemm &&
@@ -36,6 +38,9 @@ std::string describe(Obstacle obstacle, const Demand& demand, const KernelInfo& 
     case Obstacle::Outputs:
       return formatted("gives {} only, not {}", describe(kernel.outputs), name(demand.output));
     case Obstacle::Precision:
+      if (kernel.multiplies_tf32) {
+        return formatted("rounds f32 operands to tf32; precision {} asked", name(demand.precision));
+      }
       return formatted("no {} on {}: ask for {} or {}", name(demand.precision),
                        kernel.backend == Backend::Cpu ? "a cpu" : name(kernel.backend),
                        name(Precision::Fast), name(Precision::Exact));

@@ -83,20 +83,26 @@ void note_metal(const GemmProblem& problem, const GemmSelection& choice,
   if (choice.kernel->backend != Backend::Metal) return;
   if (choice.split_k > 1) notes.emplace_back("a second kernel adds the slices of K in order");
   if (choice.kernel->reduction == Reduction::SimdgroupF32 && problem.a.dtype == DType::F32) {
-    notes.emplace_back("f32 stays off the matrix unit, which would drop 13 bits of each operand");
+    notes.emplace_back("exact f32 stays off the matrix unit, which multiplies it as tf32");
   }
   if (choice.kernel->path != Path::Matrix || problem.skips_product()) return;
-  if (metal_operand(problem.a).packed) {
+  const MetalParts parts = metal_parts(problem, *choice.kernel);
+  if (parts == MetalParts::Rounded) notes.emplace_back("operands are rounded to tf32 first");
+  if (parts == MetalParts::Split) {
+    notes.emplace_back("operands are split into two tf32 parts each, and three products added");
+  }
+  if (parts != MetalParts::None) return;
+  if (metal_operand(problem.a, parts).packed) {
     notes.emplace_back("A is packed first: matmul2d cannot read its layout");
   }
-  if (metal_operand(problem.b).packed) {
+  if (metal_operand(problem.b, parts).packed) {
     notes.emplace_back("B is packed first: matmul2d cannot read its layout");
   }
 }
 
 std::vector<std::string> notes_on(const GemmProblem& problem, const GemmSelection& choice) {
   std::vector<std::string> notes;
-  if (problem.precision == Precision::Fast) {
+  if (problem.precision == Precision::Fast && !choice.kernel->multiplies_tf32) {
     notes.emplace_back("precision fast: no split kernel in the table, the exact one is used");
   }
   if (problem.skips_product()) notes.emplace_back("A and B are not read");

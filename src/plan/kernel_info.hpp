@@ -54,6 +54,8 @@ struct KernelInfo {
   double flops_per_cycle = 1;  ///< of one core or multiprocessor at best: orders the candidates
   cuda::TileForm form = cuda::TileForm::None;  ///< cuda: of a wgmma tile
   int consumers = 0;                           ///< cuda: warpgroups that multiply
+  /// The unit multiplies f32 operands as tf32: the row serves Tf32, and Fast in parts, never Exact.
+  bool multiplies_tf32 = false;
   /// Why the device at hand cannot run the row though it has what the row needs: a compiler's first
   /// error, a failed trial. Empty in the tables; a device may fill it in.
   std::string_view obstacle{};

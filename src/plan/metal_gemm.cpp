@@ -28,12 +28,15 @@ bool is_aligned(std::int64_t elements, DType dtype) noexcept {
 /// that repeat elements may be larger than any memory.
 bool can_pack(const GemmProblem& problem, const KernelInfo& kernel) noexcept {
   if (kernel.path != Path::Matrix || problem.skips_product()) return true;
+  const MetalParts parts = metal_parts(problem, kernel);
+  const std::int64_t depth = metal_depth(problem, kernel);
   const auto fits = [&](const MatrixLayout& x, std::int64_t rows, std::int64_t columns) {
     const double elements = static_cast<double>(rows) * static_cast<double>(columns) *
                             static_cast<double>(problem.batch);
-    return !metal_operand(x).packed || (columns < kMaxStride - kLine && elements < 1e15);
+    return !metal_operand(x, parts).packed || (columns < kMaxStride - kLine && elements < 1e15);
   };
-  return fits(problem.a, problem.m, problem.k) && fits(problem.b, problem.k, problem.n);
+  return depth <= kMaxExtent && fits(problem.a, problem.m, depth) &&
+         fits(problem.b, depth, problem.n);
 }
 
 double seconds_of(const GemmProblem& problem, const KernelInfo& kernel, const DeviceInfo& device,
@@ -45,7 +48,8 @@ double seconds_of(const GemmProblem& problem, const KernelInfo& kernel, const De
                        static_cast<double>(problem.batch) * split_k;
   const double cores = std::max(device.multiprocessors, 1);
   const double rounds = std::max(1.0, tiles / cores);
-  const double depth = problem.skips_product() ? 0 : static_cast<double>(problem.k) / split_k;
+  const double depth =
+      problem.skips_product() ? 0 : static_cast<double>(metal_depth(problem, kernel)) / split_k;
   const double flops = 2.0 * static_cast<double>(kernel.tile_m * kernel.tile_n) * depth;
   const double rate = kernel.flops_per_cycle * device.clock_ghz * 1e9 * kPeakShare;
   const double moved = problem.bytes() + 2.0 * static_cast<double>(workspace.bytes());
@@ -57,7 +61,18 @@ double seconds_of(const GemmProblem& problem, const KernelInfo& kernel, const De
 
 }  // namespace
 
-MetalOperand metal_operand(const MatrixLayout& x) noexcept {
+MetalParts metal_parts(const GemmProblem& problem, const KernelInfo& kernel) noexcept {
+  if (!kernel.multiplies_tf32) return MetalParts::None;
+  return problem.precision == Precision::Tf32 ? MetalParts::Rounded : MetalParts::Split;
+}
+
+std::int64_t metal_depth(const GemmProblem& problem, const KernelInfo& kernel) noexcept {
+  // K beyond what any row counts to is refused for itself.
+  const bool splits = metal_parts(problem, kernel) == MetalParts::Split && problem.k <= kMaxExtent;
+  return splits ? 3 * problem.k : problem.k;
+}
+
+MetalOperand metal_operand(const MatrixLayout& x, MetalParts parts) noexcept {
   const auto fits = [&](std::int64_t fast, std::int64_t slow) {
     return fast == 1 && slow > 0 && slow < kMaxStride && is_aligned(slow, x.dtype);
   };
@@ -67,15 +82,15 @@ MetalOperand metal_operand(const MatrixLayout& x) noexcept {
                       .row_stride = x.row_stride,
                       .column_stride = x.column_stride,
                       .batch_stride = x.batch_stride};
-  result.packed =
-      (!rows && !columns) || x.alignment < kAlignment || !is_aligned(x.batch_stride, x.dtype);
+  result.packed = parts != MetalParts::None || (!rows && !columns) || x.alignment < kAlignment ||
+                  !is_aligned(x.batch_stride, x.dtype);
   if (result.packed) result.column_major = false;
   return result;
 }
 
-MetalOperand metal_operand(const MatrixLayout& x, std::int64_t rows,
+MetalOperand metal_operand(const MatrixLayout& x, MetalParts parts, std::int64_t rows,
                            std::int64_t columns) noexcept {
-  MetalOperand result = metal_operand(x);
+  MetalOperand result = metal_operand(x, parts);
   if (!result.packed) return result;
   result.row_stride = round_up(columns, kLine);
   result.column_stride = 1;
@@ -87,14 +102,16 @@ MetalWorkspace metal_workspace(const GemmProblem& problem, const KernelInfo& ker
                                int split_k) noexcept {
   MetalWorkspace result;
   if (kernel.path == Path::Matrix && !problem.skips_product()) {
+    const MetalParts parts = metal_parts(problem, kernel);
+    const std::int64_t depth = metal_depth(problem, kernel);
     const auto packed_bytes = [&](const MatrixLayout& x, std::int64_t rows, std::int64_t columns) {
-      const MetalOperand operand = metal_operand(x, rows, columns);
+      const MetalOperand operand = metal_operand(x, parts, rows, columns);
       if (!operand.packed) return std::int64_t{0};
       const std::int64_t products = operand.batch_stride == 0 ? 1 : problem.batch;
       return round_up(products * rows * operand.row_stride * bit_width(x.dtype) / 8, kLine);
     };
-    result.a_bytes = packed_bytes(problem.a, problem.m, problem.k);
-    result.b_bytes = packed_bytes(problem.b, problem.k, problem.n);
+    result.a_bytes = packed_bytes(problem.a, problem.m, depth);
+    result.b_bytes = packed_bytes(problem.b, depth, problem.n);
   }
   if (split_k > 1) {
     result.partial_bytes = round_up(split_k * problem.batch * problem.m * problem.n * 4, kLine);
@@ -122,9 +139,10 @@ GemmSelection metal_gemm_candidate(const GemmProblem& problem, const KernelInfo&
       seconds_of(problem, kernel, device, 1, metal_workspace(problem, kernel, 1));
   const bool may_split = problem.reproducibility == Reproducibility::PerShape &&
                          !problem.skips_product() && kernel.reduction != Reduction::SequentialF32;
+  const std::int64_t depth = metal_depth(problem, kernel);
   for (std::int64_t slices = 2; may_split && slices <= kMostSlices; slices *= 2) {
-    if (problem.k / slices < kShortestSlice) break;
-    const int split = static_cast<int>(ceil_div(problem.k, metal_slice(problem.k, int(slices))));
+    if (depth / slices < kShortestSlice) break;
+    const int split = static_cast<int>(ceil_div(depth, metal_slice(depth, int(slices))));
     const MetalWorkspace workspace = metal_workspace(problem, kernel, split);
     if (workspace.partial_bytes > kPartialLimit) break;
     const double seconds = seconds_of(problem, kernel, device, split, workspace);

@@ -4,8 +4,19 @@
 
 namespace girih::inline v0 {
 
+/// What becomes of f32 operands before the matrix unit multiplies them as tf32 (10 fraction bits).
+enum class MetalParts : std::uint8_t {
+  None,     ///< of other types: as they are
+  Rounded,  ///< Tf32: rounded to nearest even while they are packed
+  Split,    ///< Fast: x = high + low, both tf32; A B = [low high high] [high; low; high]
+};
+MetalParts metal_parts(const GemmProblem& problem, const KernelInfo& kernel) noexcept;
+/// K of the product that the kernel runs: three times the problem's for split operands.
+std::int64_t metal_depth(const GemmProblem& problem, const KernelInfo& kernel) noexcept;
+
 /// How matmul2d sees one operand: with one stride of 1, and rows that start at multiples of 16
-/// bytes. Any other layout is packed row-major into the workspace first.
+/// bytes. Any other layout is packed row-major into the workspace first, and so is what is rounded
+/// or split.
 struct MetalOperand {
   bool packed = false;
   bool column_major = false;    ///< neighbours along the rows' index
@@ -13,9 +24,10 @@ struct MetalOperand {
   std::int64_t column_stride = 0;
   std::int64_t batch_stride = 0;
 };
-MetalOperand metal_operand(const MatrixLayout& layout) noexcept;
-/// The same for an operand of `rows` x `columns`, with the strides of its packed form filled in.
-MetalOperand metal_operand(const MatrixLayout& layout, std::int64_t rows,
+MetalOperand metal_operand(const MatrixLayout& layout, MetalParts parts) noexcept;
+/// The same for an operand that takes `rows` x `columns` once it is split, with the strides of its
+/// packed form filled in.
+MetalOperand metal_operand(const MatrixLayout& layout, MetalParts parts, std::int64_t rows,
                            std::int64_t columns) noexcept;
 
 /// Parts of the workspace, in this order, each a multiple of 64 bytes.

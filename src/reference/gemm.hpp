@@ -10,8 +10,8 @@ namespace girih::inline v0 {
 ///
 /// `value` is computed in double and not rounded to C's type. `bound` covers, with u = 2^-24 and
 /// gamma(n) = n u / (1 - n u):
-///   sum       (gamma(K + 8) + 2 u_in) * |alpha sa sb| * sum_k |a b|, u_in from the precision; for
-///             i8, whose sums are exact, gamma(8) * |alpha sa sb * sum|
+///   sum       (gamma(K + 8) + 2 u_in) * |alpha sa sb| * sum_k |a b|, u_in 2^-11 for Tf32; for Fast
+///             2^-22, and 3 K for K; for i8, whose sums are exact, gamma(8) * |alpha sa sb * sum|
 ///   terms     gamma(4) * (|product| + |beta C| + |bias|)
 ///   activation  its Lipschitz constant times the error before it, plus 8 u |x| for its evaluation
 ///   residual  gamma(1) * (|y| + |residual|)

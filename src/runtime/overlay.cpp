@@ -18,7 +18,7 @@ std::uint64_t volume(const LaunchExtents& extents) noexcept {
   return std::uint64_t{extents.x} * extents.y * extents.z;
 }
 
-Status check_grid(const KernelDesc& desc) noexcept {
+Status check_grid(const KernelDesc& desc, std::uint32_t most_blocks) noexcept {
   constexpr std::uint32_t kMostX = 0x7FFF'FFFF, kMostYZ = 65535;
   const LaunchExtents& grid = desc.grid;
   if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.x > kMostX || grid.y > kMostYZ ||
@@ -26,14 +26,13 @@ Status check_grid(const KernelDesc& desc) noexcept {
     return error(Code::InvalidOption, "{}: a grid of {} x {} x {}, must be 1..{} x 1..{} x 1..{}",
                  desc.kernel, grid.x, grid.y, grid.z, kMostX, kMostYZ, kMostYZ);
   }
-  constexpr std::uint32_t kMostBlocks = 8;
   const LaunchExtents& cluster = desc.cluster;
-  if (cluster.x == 0 || cluster.y == 0 || cluster.z == 0 || cluster.x > kMostBlocks ||
-      cluster.y > kMostBlocks || cluster.z > kMostBlocks || volume(cluster) > kMostBlocks ||
+  if (cluster.x == 0 || cluster.y == 0 || cluster.z == 0 || cluster.x > most_blocks ||
+      cluster.y > most_blocks || cluster.z > most_blocks || volume(cluster) > most_blocks ||
       grid.x % cluster.x != 0 || grid.y % cluster.y != 0 || grid.z % cluster.z != 0) {
     return error(Code::InvalidOption,
                  "{}: clusters of {} x {} x {} blocks, must be 1..{} in all and divide the grid",
-                 desc.kernel, cluster.x, cluster.y, cluster.z, kMostBlocks);
+                 desc.kernel, cluster.x, cluster.y, cluster.z, most_blocks);
   }
   return {};
 }
@@ -61,7 +60,8 @@ Status check_arguments(const KernelDesc& desc, const ForeignKernel& kernel,
   }
   for (std::size_t i = 0; i < desc.arguments.size(); ++i) {
     const KernelArgument& argument = desc.arguments[i];
-    if (argument.value().size() != kernel.parameters[i]) {
+    const bool fits_any = argument.is_tensor() && kernel.binds_tensors;
+    if (!fits_any && argument.value().size() != kernel.parameters[i]) {
       return error(Code::InvalidOption, "{}: argument {} has {} bytes, the kernel takes {}",
                    desc.kernel, i, argument.value().size(), kernel.parameters[i]);
     }
@@ -78,9 +78,11 @@ KernelCall bind(const KernelDesc& desc, const ForeignKernel& kernel) {
                   .block = desc.block,
                   .cluster = desc.cluster,
                   .shared_bytes = desc.shared_bytes,
-                  .arguments = {}};
+                  .arguments = {},
+                  .is_tensor = {}};
   for (const KernelArgument& argument : desc.arguments) {
     auto& bytes = call.arguments.emplace_back();
+    call.is_tensor.push_back(argument.is_tensor());
     if (argument.is_tensor()) {
       const std::byte* const address = TensorAccess::address(argument.tensor());
       std::memcpy(bytes.data(), &address, sizeof(address));
@@ -113,7 +115,7 @@ Status launch(Runtime& runtime, const KernelDesc& desc) noexcept try {
     return error(Code::InvalidOption, "launch: no kernel '{}' was added to this runtime",
                  desc.kernel);
   }
-  GIRIH_TRY(check_grid(desc));
+  GIRIH_TRY(check_grid(desc, kernel->most_cluster));
   GIRIH_TRY(check_block(desc, *kernel));
   GIRIH_TRY(check_arguments(desc, *kernel, state.check_context()));
   KernelCall call = bind(desc, *kernel);

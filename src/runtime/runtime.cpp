@@ -177,4 +177,10 @@ Status Runtime::health() const noexcept {
   return state_->health();
 }
 
+Status Runtime::recover() noexcept {
+  const Result<Entry> entry = Entry::enter_poisoned(state_.get(), "recover");
+  if (!entry) return entry.error();
+  return state_->recover();
+}
+
 }  // namespace girih::inline v0

@@ -259,13 +259,29 @@ Status RuntimeState::health() const noexcept {
   return error(Code::RuntimePoisoned, "runtime {} failed earlier: {}", id_, poison_message_);
 }
 
-Result<Entry> Entry::enter(RuntimeState* pointer) noexcept {
-  if (pointer == nullptr) return error(Code::MovedFrom, "the runtime was moved from");
-  RuntimeState& state = *pointer;
-  if (state.busy_.exchange(true, std::memory_order_acquire)) {
-    return error(Code::RuntimeBusy, "another thread is inside runtime {}", state.id());
+Status RuntimeState::recover() noexcept {
+  const Status status = device_->recover();
+  const bool was_healthy = !poisoned_.load(std::memory_order_acquire);
+  if (!status && was_healthy && status.error().code == Code::BackendLacks) return {};
+  if (!status) return status;
+  const std::lock_guard lock(poison_mutex_);
+  poison_message_.clear();
+  poisoned_.store(false, std::memory_order_release);
+  return {};
+}
+
+Result<Entry> Entry::claim(RuntimeState* state) noexcept {
+  if (state == nullptr) return error(Code::MovedFrom, "the runtime was moved from");
+  if (state->busy_.exchange(true, std::memory_order_acquire)) {
+    return error(Code::RuntimeBusy, "another thread is inside runtime {}", state->id());
   }
-  Entry entry(state);
+  return Entry(*state);
+}
+
+Result<Entry> Entry::enter(RuntimeState* pointer) noexcept {
+  Result<Entry> entry = claim(pointer);
+  if (!entry) return entry;
+  RuntimeState& state = *pointer;
   GIRIH_TRY(state.health());
   if (state.recording_ && state.capturing_thread_ != std::this_thread::get_id()) {
     return error(Code::RuntimeBusy, "another thread captures on runtime {}", state.id());
@@ -280,6 +296,14 @@ Entry Entry::acquire(RuntimeState& state) noexcept {
 
 Result<Entry> Entry::enter_uncaptured(RuntimeState* state, const char* what) noexcept {
   Result<Entry> entry = enter(state);
+  if (entry && state->is_capturing()) {
+    return error(Code::CaptureMisuse, "{} inside a capture: a graph cannot hold it", what);
+  }
+  return entry;
+}
+
+Result<Entry> Entry::enter_poisoned(RuntimeState* state, const char* what) noexcept {
+  Result<Entry> entry = claim(state);
   if (entry && state->is_capturing()) {
     return error(Code::CaptureMisuse, "{} inside a capture: a graph cannot hold it", what);
   }

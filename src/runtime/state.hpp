@@ -80,6 +80,7 @@ class RuntimeState {
     return dispatches_.load(std::memory_order_relaxed);
   }
   [[nodiscard]] Status health() const noexcept;
+  Status recover() noexcept;
 
  private:
   friend class Entry;
@@ -123,6 +124,8 @@ class Entry {
   static Result<Entry> enter(RuntimeState* state) noexcept;
   /// The same, for calls that a capture cannot hold: `what` names the call.
   static Result<Entry> enter_uncaptured(RuntimeState* state, const char* what) noexcept;
+  /// The same, whatever the runtime's health.
+  static Result<Entry> enter_poisoned(RuntimeState* state, const char* what) noexcept;
   /// Waits for its turn, whatever the runtime's health: for ends that must happen.
   static Entry acquire(RuntimeState& state) noexcept;
   Entry(Entry&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
@@ -133,6 +136,7 @@ class Entry {
 
  private:
   explicit Entry(RuntimeState& state) noexcept : state_(&state) {}
+  static Result<Entry> claim(RuntimeState* state) noexcept;
   RuntimeState* state_;
 };
 

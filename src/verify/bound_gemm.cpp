@@ -203,11 +203,15 @@ Result<Plan> BoundGemm::plan(Runtime& runtime) const {
 
 bool BoundGemm::may_refuse(const Error& error) const {
   if (error.code != Code::GemmNoKernel) return false;
-  // Matrix rows of a GPU take no f32 operands, and on cuda no int8 ones.
+  // Matrix rows of a GPU take no exact f32 operands, and on cuda no f32 and no int8 ones.
+  const bool is_exact = problem_->precision == Precision::Exact;
   const bool has_no_row =
-      case_.operands == DType::F32 || (case_.operands == DType::I8 && backend_ == Backend::Cuda);
+      (case_.operands == DType::F32 && (is_exact || backend_ == Backend::Cuda)) ||
+      (case_.operands == DType::I8 && backend_ == Backend::Cuda);
   const bool lacks_row = backend_ != Backend::Cpu && case_.path == Path::Matrix && has_no_row;
-  return case_.precision == Precision::Tf32 || lacks_row;
+  const bool lacks_tf32 = problem_->precision == Precision::Tf32 &&
+                          (backend_ != Backend::Metal || case_.path == Path::Portable);
+  return lacks_tf32 || lacks_row;
 }
 
 bool BoundGemm::poisons_output() const {

@@ -35,6 +35,7 @@ void run_gemm_row(const UsableKernel& kernel, Coverage& coverage) {
         GemmCase x = verify::make_gemm_case(77, i, operands, output);
         x.path = Path::Auto;
         if (x.precision == Precision::Tf32) x.precision = Precision::Exact;
+        if (kernel.info.multiplies_tf32) x.precision = i % 2 ? Precision::Fast : Precision::Tf32;
         const CaseReport report = verify::run_case(runtime, x, static_cast<Mode>(i % 3));
         EXPECT_EQ(report.outcome, CaseReport::Outcome::Passed)
             << x.to_string() << "\n  on " << kernel.info.name << ": " << report.detail;
@@ -102,7 +103,8 @@ TEST_P(KernelRows, RowsOfOneReductionClassGiveEqualBits) {
         const Tensor a = random_tensor(runtime, {37, k}, operands, 1);
         const Tensor b = random_tensor(runtime, {k, 51}, operands, 2);
         const std::vector<std::byte> bits =
-            product(runtime, a, b, DType::F32, Reproducibility::RowInvariant);
+            product(runtime, a, b, DType::F32, Reproducibility::RowInvariant,
+                    kernel.info.multiplies_tf32 ? Precision::Fast : Precision::Exact);
         const auto& [name, expected] =
             first.try_emplace(kernel.info.reduction, kernel.info.name, bits).first->second;
         EXPECT_EQ(bits, expected) << kernel.info.name << " and " << name << ", K " << k;

@@ -22,6 +22,7 @@ struct Choice {
   Backend backend;
   std::string kernel;  ///< empty: selection chooses, at each M anew
   DType operands, output;
+  Precision precision = Precision::Exact;
 };
 
 std::vector<Choice> all_choices() {
@@ -32,7 +33,8 @@ std::vector<Choice> all_choices() {
       for (const DType operands : {DType::F32, DType::BF16, DType::F16, DType::I8}) {
         if (!row.info.operands.has(operands)) continue;
         const DType output = operands == DType::I8 ? DType::I32 : DType::F32;
-        choices.push_back({backend, std::string(row.info.name), operands, output});
+        choices.push_back({backend, std::string(row.info.name), operands, output,
+                           row.info.multiplies_tf32 ? Precision::Fast : Precision::Exact});
         if (chosen_freely.insert(operands).second)
           choices.push_back({backend, "", operands, output});
       }
@@ -50,7 +52,7 @@ bool is_tried(std::int64_t m) {
 class RowInvariance : public ::testing::TestWithParam<Choice> {
  protected:
   Bytes multiply(const Tensor& a, const Tensor& b) {
-    return product(runtime_, a, b, output_, Reproducibility::RowInvariant);
+    return product(runtime_, a, b, output_, Reproducibility::RowInvariant, GetParam().precision);
   }
   /// True if `rows` are rows [begin, ...) of `all`.
   bool are_rows_of(const Bytes& rows, const Bytes& all, std::int64_t begin) {

@@ -77,7 +77,8 @@ def main():
     for host_name, function in instances:
         places, limit, _ = kernels[re.match(r"\w+", function).group(0)]
         bound = f"Bound<&{function}, {', '.join(places)}>"
-        rows.append(f'    {{"{host_name}", &{bound}::call, {limit}}},')
+        rows.append(f'    {{"{host_name}", &{bound}::call, {limit}, {bound}::kBindings, '
+                    f"{bound}::kParameters}},")
     # A file of its own, so that the line table names the sources. `threadgroup` is an address space
     # elsewhere, and so an empty macro.
     source = pathlib.Path(output).with_suffix(".bound.metal")

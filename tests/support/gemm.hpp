@@ -59,13 +59,15 @@ inline Tensor random_tensor(Runtime& runtime, const Shape& shape, DType dtype, s
 /// The bytes of A.B in a fresh C.
 inline std::vector<std::byte> product(Runtime& runtime, const Tensor& a, const Tensor& b,
                                       DType output,
-                                      Reproducibility reproducibility = Reproducibility::PerShape) {
+                                      Reproducibility reproducibility = Reproducibility::PerShape,
+                                      Precision precision = Precision::Exact) {
   const int rank = std::max(a.rank(), b.rank());
   const std::int64_t m = a.extent(a.rank() - 2), n = b.extent(b.rank() - 1);
   const Shape shape =
       rank == 3 ? Shape{a.rank() == 3 ? a.extent(0) : b.extent(0), m, n} : Shape{m, n};
   const Tensor c = must(runtime.tensor(shape, output));
-  must(gemm(runtime, {.a = a, .b = b, .c = c, .reproducibility = reproducibility}));
+  must(gemm(runtime,
+            {.a = a, .b = b, .c = c, .precision = precision, .reproducibility = reproducibility}));
   return bytes_of(runtime, c);
 }
 

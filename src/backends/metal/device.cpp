@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <utility>
 #include <vector>
 
+#include "backends/metal/overlays.hpp"
 #include "backends/metal/queue.hpp"
 #include "backends/metal/replay.hpp"
+#include "backends/metal/self_check.hpp"
 #include "backends/metal/trial.hpp"
 #include "core/error.hpp"
 
@@ -28,7 +31,7 @@ class PipelineSink final : public LaunchSink {
  public:
   explicit PipelineSink(Pipelines& pipelines) noexcept : pipelines_(pipelines) {}
   Status add(const Launch& launch) noexcept override {
-    const Result<id> pipeline = pipelines_.find(launch.family, launch.function);
+    const Result<id> pipeline = pipelines_.find(launch);
     return pipeline ? Status{} : pipeline.error();
   }
 
@@ -48,13 +51,13 @@ class MetalDevice final : public Device {
         rows_(kernel_table().begin(), kernel_table().end()),
         tried_(rows_.size()) {}
 
-  Status start(void* handle) noexcept {
+  /// `queue` is the caller's, or null.
+  Status start(Ref device, void* queue) noexcept {
     const Pool pool;
-    device_ = handle != nullptr ? Ref::retained(handle) : Ref(MTLCreateSystemDefaultDevice());
-    if (!device_) return error(Code::BackendUnavailable, "no Metal device");
+    device_ = std::move(device);
     GIRIH_TRY(memory_.start(device_.get()));
     GIRIH_TRY(pipelines_.start(device_.get()));
-    return queue_.start(device_.get(), memory_, pipelines_);
+    return queue_.start(device_.get(), queue, memory_, pipelines_);
   }
 
   [[nodiscard]] const DeviceInfo& info() const noexcept override { return info_; }
@@ -113,6 +116,7 @@ class MetalDevice final : public Device {
   Status submit(std::uint64_t value) noexcept override { return queue_.submit(value); }
   Result<bool> completed(std::uint64_t value) noexcept override { return queue_.completed(value); }
   Status wait(std::uint64_t value) noexcept override { return queue_.wait(value); }
+  Status recover() noexcept override { return queue_.recover(); }
 
   Result<std::byte*> import(const NativeMemory& memory, std::int64_t bytes) noexcept override {
     Result<std::byte*> data =
@@ -130,6 +134,7 @@ class MetalDevice final : public Device {
   }
   Result<void*> native_object(NativeObject object) noexcept override {
     if (object == NativeObject::MetalDevice) return device_.get();
+    if (object == NativeObject::MetalQueue) return queue_.object();
     return Device::native_object(object);
   }
   Status record(const ForeignEvent& event) noexcept override {
@@ -137,6 +142,12 @@ class MetalDevice final : public Device {
   }
   Status wait_for(const ForeignEvent& event) noexcept override {
     return queue_.await(event.handle, event.value);
+  }
+  Result<std::vector<std::string>> add_kernels(const KernelImage& image) noexcept override {
+    return overlays_.add(image, rows_);
+  }
+  [[nodiscard]] const ForeignKernel* find_kernel(std::string_view name) const noexcept override {
+    return overlays_.find(name);
   }
 
  private:
@@ -169,25 +180,49 @@ class MetalDevice final : public Device {
   Ref device_;
   Memory memory_;
   Pipelines pipelines_;
+  Overlays overlays_{pipelines_};
   Queue queue_;
 };
+
+/// The device to work on: the caller's, that of the caller's queue, or the default one; null if
+/// there is none.
+Result<Ref> find_device(const MetalHandles& given) noexcept {
+  for (const auto& [object, what] : {std::pair{given.device, "device"}, {given.queue, "queue"}}) {
+    if (object && *object == nullptr) {
+      return error(Code::InvalidOption, "options.metal.{} is null", what);
+    }
+  }
+  if (!given.queue) {
+    return given.device ? Ref::retained(*given.device) : Ref(MTLCreateSystemDefaultDevice());
+  }
+  if (!object::responds_to(*given.queue, sel_registerName("commit:count:options:"))) {
+    return error(Code::InvalidOption, "options.metal.queue is no MTL4CommandQueue");
+  }
+  const id owner = queue::device(*given.queue);
+  if (given.device && *given.device != owner) {
+    return error(Code::InvalidOption, "options.metal.queue is of another device");
+  }
+  return Ref::retained(owner);
+}
 
 }  // namespace
 
 Result<std::unique_ptr<Device>> open(const std::optional<MetalHandles>& handles) noexcept try {
-  if (handles && handles->queue) {
-    return error(Code::BackendLacks, "options.metal.queue: girih needs a Metal 4 queue of its own");
+  const Pool pool;
+  const MetalHandles given = handles.value_or(MetalHandles{});
+  Result<Ref> object = find_device(given);
+  if (!object) return object.error();
+  if (*object && device::supports_family(object->get(), kFamilyMetal4)) {
+    const Status same = check_binding(object->get());
+    if (!same) return error(Code::BackendUnavailable, "backend metal: {}", same.error().message);
   }
-  void* const handle = handles && handles->device ? *handles->device : nullptr;
-  if (handles && handles->device && handle == nullptr) {
-    return error(Code::InvalidOption, "options.metal.device is null");
-  }
-  Probe found = probe(handle);
+  Probe found = probe(object->get());
   if (found.presence != Presence::Usable) {
     return error(Code::BackendUnavailable, "backend metal: {}", found.reason);
   }
   auto device = std::make_unique<MetalDevice>(std::move(found.info));
-  if (const Status started = device->start(handle); !started) {
+  if (const Status started = device->start(*std::move(object), given.queue.value_or(nullptr));
+      !started) {
     return error(Code::BackendUnavailable, "backend metal: {}", started.error().message);
   }
   return std::unique_ptr<Device>(std::move(device));

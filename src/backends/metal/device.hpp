@@ -32,9 +32,9 @@ std::span<const KernelInfo> kernel_table() noexcept;
 /// True if this build can drive a device.
 bool is_built() noexcept;
 
-/// The caller's device or the default one, with a queue of its own. BackendUnavailable with the
-/// reason if it cannot be used; BackendLacks for a queue of the caller's, which is of another class
-/// than Metal 4's.
+/// The caller's device or the default one, with the caller's queue or one of its own.
+/// BackendUnavailable with the reason if it cannot be used; InvalidOption for a queue that is not
+/// Metal 4's, or of another device.
 Result<std::unique_ptr<Device>> open(const std::optional<MetalHandles>& handles) noexcept;
 
 }  // namespace girih::inline v0::metal

@@ -33,11 +33,12 @@ Launch launch_of(const char* function, const void* source, void* destination,
   Launch launch{.family = Family::Elementwise, .function = function, .seconds = seconds};
   launch.buffers = {source, destination};
   launch.buffer_count = 2;
+  launch.written = 1U << 1;
   launch.parameters = &walk;
   launch.parameter_bytes = sizeof(walk);
   launch.threadgroups.width =
       static_cast<UInt>(std::min(ceil_div(walk.segments, kSimdgroups), kMostThreadgroups));
-  launch.threads = static_cast<UInt>(groups * 32);
+  launch.threads.width = static_cast<UInt>(groups * 32);
   return launch;
 }
 
@@ -50,6 +51,7 @@ Status add_nibbles(const ElementwiseCall& call, LaunchSink& sink) noexcept {
   Launch launch{.family = Family::Elementwise, .function = "nibble_walk"};
   launch.buffers = {call.operands.source, call.operands.destination};
   launch.buffer_count = 2;
+  launch.written = 1U << 1;
   launch.parameters = &params;
   launch.parameter_bytes = sizeof(params);
   launch.threadgroups.width =
@@ -87,6 +89,18 @@ Status add_copy(const std::byte* source, std::byte* destination, DType dtype,
   return sink.add(launch_of("copy_walk", source, destination, walk, 0));
 }
 
+Status add_parts(const std::byte* source, std::byte* destination, Word code, Index part_stride,
+                 std::span<const MoveDimension> dimensions, LaunchSink& sink) noexcept {
+  PartsParams parts{};
+  parts.code = code;
+  parts.part_stride = part_stride;
+  set_dimensions(dimensions, parts.walk);
+  Launch launch = launch_of("parts_walk", source, destination, parts.walk, 0);
+  launch.parameters = &parts;
+  launch.parameter_bytes = sizeof(parts);
+  return sink.add(launch);
+}
+
 Status lower(const ElementwiseCall& call, LaunchSink& sink) noexcept {
   const ElementwiseProblem& problem = call.problem;
   if (problem.is_empty()) return {};
@@ -113,6 +127,7 @@ Status lower(const ElementwiseCall& call, LaunchSink& sink) noexcept {
 
 Status lower(const Call& call, LaunchSink& sink) noexcept {
   if (const auto* product = std::get_if<GemmCall>(&call)) return lower(*product, sink);
+  if (const auto* foreign = std::get_if<KernelCall>(&call)) return lower(*foreign, sink);
   return lower(*std::get_if<ElementwiseCall>(&call), sink);
 }
 

@@ -16,6 +16,7 @@ namespace girih::inline v0::metal {
 /// Counted: by the Feedback and by each copy of the block.
 struct Feedback::State {
   std::atomic<int> owners = 1;
+  std::atomic<std::uint64_t> finished = 0;
   std::mutex mutex;
   std::optional<Error> error;
 
@@ -44,6 +45,10 @@ constexpr int kHasCopyAndDispose = 1 << 25;
 Error to_error(id failure) {
   const Int code = failure::code(failure);
   const std::string text = describe(failure);
+  // Has no code of its own: "Impacting Interactivity (...)".
+  if (text.find("nteractiv") != std::string::npos) {
+    return error(Code::TimedOut, "the system took the gpu back for the display: {}", text);
+  }
   if (code == kQueueTimeout) return error(Code::TimedOut, "the gpu stopped the work: {}", text);
   if (code == kQueueOutOfMemory)
     return error(Code::OutOfMemory, "the gpu ran out of memory: {}", text);
@@ -53,10 +58,12 @@ Error to_error(id failure) {
 void note(Block* block, id feedback) {
   const Pool pool;
   const id failure = commit_feedback::error(feedback);
-  if (failure == nullptr) return;
   Feedback::State& state = *block->state;
-  const std::lock_guard lock(state.mutex);
-  if (!state.error) state.error = to_error(failure);
+  if (failure != nullptr) {
+    const std::lock_guard lock(state.mutex);
+    if (!state.error) state.error = to_error(failure);
+  }
+  state.finished.fetch_add(1);
 }
 
 void copy(Block*, const Block* from) {
@@ -87,6 +94,15 @@ Status Feedback::status() const noexcept {
   } catch (...) {
     return Error{state_->error->code, {}};
   }
+}
+
+std::uint64_t Feedback::finished() const noexcept {
+  return state_->finished.load();
+}
+
+void Feedback::clear() noexcept {
+  const std::lock_guard lock(state_->mutex);
+  state_->error.reset();
 }
 
 }  // namespace girih::inline v0::metal

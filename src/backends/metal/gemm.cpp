@@ -72,7 +72,7 @@ GemmParams params_of(const GemmCall& call) noexcept {
   p.b_scale = view(problem.b_scale);
   p.m = problem.m;
   p.n = problem.n;
-  p.k = problem.skips_product() ? 0 : problem.k;
+  p.k = problem.skips_product() ? 0 : metal_depth(problem, kernel);
   p.batch = problem.batch;
   p.tiles_m = ceil_div(problem.m, kernel.tile_m);
   p.tiles_n = ceil_div(problem.n, kernel.tile_n);
@@ -98,36 +98,55 @@ struct Placed {
   bool a_transposed = false, b_transposed = false;
 };
 
-/// Packs one operand if matmul2d cannot read it; gives where it is then, and how it lies.
-Result<const std::byte*> place(const std::byte* data, const MatrixLayout& layout, std::int64_t rows,
-                               std::int64_t columns, std::int64_t batch, std::byte* space,
-                               StridedView& seen, bool& transposed, LaunchSink& sink) noexcept {
-  const MetalOperand operand = metal_operand(layout, rows, columns);
+/// One operand of the product, as the caller has it.
+struct Side {
+  const std::byte* data;
+  const MatrixLayout& layout;
+  std::int64_t rows, columns;
+  bool is_left;
+};
+
+/// Packs an operand if matmul2d cannot read it as it is; gives where it is then, and how it lies.
+Result<const std::byte*> place(const Side& side, MetalParts parts, std::int64_t batch,
+                               std::byte* space, StridedView& seen, bool& transposed,
+                               LaunchSink& sink) noexcept {
+  const std::int64_t count = parts == MetalParts::Split ? 3 : 1;
+  const MatrixLayout& layout = side.layout;
+  const MetalOperand operand =
+      metal_operand(layout, parts, side.is_left ? side.rows : count * side.rows,
+                    side.is_left ? count * side.columns : side.columns);
   transposed = operand.column_major;
   seen = {operand.row_stride, operand.column_stride, operand.batch_stride, seen.type, 1};
-  if (!operand.packed) return data;
+  if (!operand.packed) return side.data;
   const std::array<MoveDimension, 3> dimensions = {
       MoveDimension{operand.batch_stride == 0 ? 1 : batch, layout.batch_stride,
                     operand.batch_stride},
-      MoveDimension{rows, layout.row_stride, operand.row_stride},
-      MoveDimension{columns, layout.column_stride, 1}};
-  GIRIH_TRY(add_copy(data, space, layout.dtype, dimensions, sink));
+      MoveDimension{side.rows, layout.row_stride, operand.row_stride},
+      MoveDimension{side.columns, layout.column_stride, 1}};
+  if (parts == MetalParts::None) {
+    GIRIH_TRY(add_copy(side.data, space, layout.dtype, dimensions, sink));
+    return space;
+  }
+  const std::int64_t stride = side.is_left ? side.columns : side.rows * operand.row_stride;
+  const Word code = parts == MetalParts::Rounded ? kRounded : side.is_left ? kPartsOfA : kPartsOfB;
+  GIRIH_TRY(add_parts(side.data, space, code, stride, dimensions, sink));
   return space;
 }
 
 Result<Placed> place_operands(const GemmCall& call, GemmParams& p, LaunchSink& sink) noexcept {
   const GemmProblem& problem = call.problem;
-  const MetalWorkspace workspace =
-      metal_workspace(problem, *call.selection.kernel, call.selection.split_k);
+  const KernelInfo& kernel = *call.selection.kernel;
+  const MetalWorkspace workspace = metal_workspace(problem, kernel, call.selection.split_k);
   Placed placed{.a = call.operands.a, .b = call.operands.b};
   placed.partials =
       call.scratch != nullptr ? call.scratch + workspace.a_bytes + workspace.b_bytes : nullptr;
-  if (call.selection.kernel->path != Path::Matrix || p.k == 0) return placed;
-  const auto a =
-      place(placed.a, problem.a, p.m, p.k, p.batch, call.scratch, p.a, placed.a_transposed, sink);
+  if (kernel.path != Path::Matrix || p.k == 0) return placed;
+  const MetalParts parts = metal_parts(problem, kernel);
+  const auto a = place({placed.a, problem.a, problem.m, problem.k, true}, parts, p.batch,
+                       call.scratch, p.a, placed.a_transposed, sink);
   if (!a) return a.error();
-  const auto b = place(placed.b, problem.b, p.k, p.n, p.batch, call.scratch + workspace.a_bytes,
-                       p.b, placed.b_transposed, sink);
+  const auto b = place({placed.b, problem.b, problem.k, problem.n, false}, parts, p.batch,
+                       call.scratch + workspace.a_bytes, p.b, placed.b_transposed, sink);
   if (!b) return b.error();
   placed.a = *a;
   placed.b = *b;
@@ -150,14 +169,18 @@ Status lower(const GemmCall& call, LaunchSink& sink) noexcept {
                     operands.bias, operands.a_scale, operands.b_scale, operands.alpha,
                     operands.beta, placed->partials};
   launch.buffer_count = 10;
+  constexpr unsigned kC = 2, kPartials = 9;
+  launch.written = 1U << (params.slices > 1 ? kPartials : kC);
   launch.parameters = &params;
   launch.parameter_bytes = sizeof(params);
   launch.threadgroups.width = static_cast<UInt>(std::min(params.units, kMostThreadgroups));
-  launch.threads = kThreads;
+  launch.threads.width = kThreads;
   launch.seconds = call.selection.predicted_seconds;
   GIRIH_TRY(sink.add(launch));
   if (params.slices <= 1) return {};
   launch.family = Family::Simdgroup;
+  launch.buffers[0] = launch.buffers[1] = nullptr;
+  launch.written = 1U << kC;
   launch.function =
       kernel.reduction == Reduction::ExactI32 ? "gemm_split_reduce_i32" : "gemm_split_reduce_f32";
   const std::int64_t elements = params.batch * params.m * params.n;

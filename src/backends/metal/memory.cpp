@@ -44,7 +44,7 @@ Result<std::byte*> Memory::allocate(std::int64_t bytes) noexcept try {
   residency_set::add(set_.get(), object.get());
   is_set_stale_ = true;
   used_ += bytes;
-  buffers_.emplace(key_of(data), Buffer{std::move(object), bytes, address});
+  buffers_.emplace(key_of(data), Buffer{std::move(object), bytes, length, address});
   return data;
 } catch (...) {
   return error(Code::OutOfMemory, "no host memory to keep a buffer");
@@ -61,6 +61,7 @@ Result<std::byte*> Memory::import(id object, std::int64_t bytes) noexcept try {
   const auto [place, is_new] = buffers_.try_emplace(key_of(data));
   if (is_new) {
     place->second.object = Ref::retained(object);
+    place->second.length = buffer::length(object);
     place->second.address = buffer::gpu_address(object);
     residency_set::add(set_.get(), object);
     is_set_stale_ = true;
@@ -132,6 +133,13 @@ Memory::Place Memory::place_of(const void* data) const noexcept {
   const auto found = find(data);
   if (found == buffers_.end()) return {nullptr, 0};
   return {found->second.object.get(), key_of(data) - found->first};
+}
+
+Use Memory::use_of(const void* data, bool writes) const noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto found = find(data);
+  if (found == buffers_.end()) return {};
+  return {found->first, found->first + found->second.length, writes};
 }
 
 std::byte* Memory::base_of(std::byte* data) const noexcept {

@@ -8,6 +8,7 @@
 
 #include <girih/status.hpp>
 
+#include "backends/metal/hazards.hpp"
 #include "backends/metal/metal4.hpp"
 
 namespace girih::inline v0::metal {
@@ -40,13 +41,16 @@ class Memory {
     UInt offset;
   };
   [[nodiscard]] Place place_of(const void* data) const noexcept;
+  /// All of the buffer that holds the address.
+  [[nodiscard]] Use use_of(const void* data, bool writes) const noexcept;
   /// First byte of the buffer that holds the address; the address itself if there is none.
   [[nodiscard]] std::byte* base_of(std::byte* data) const noexcept;
 
  private:
   struct Buffer {
     Ref object;
-    std::int64_t bytes = 0;
+    std::int64_t bytes = 0;  ///< counted; 0 for one of the caller's
+    UInt length = 0;
     std::uint64_t address = 0;
     int imports = 0;  ///< of a buffer of the caller's
   };

@@ -32,6 +32,8 @@ constexpr UInt kStages = (1 << 27) | (1 << 28);  ///< MTLStageDispatch, MTLStage
 constexpr UInt kVisibleToDevice = 1;             ///< MTL4VisibilityOptionDevice
 constexpr UInt kLanguage4_0 = 4 << 16;           ///< MTLLanguageVersion4_0
 constexpr Int kMathSafe = 0;                     ///< MTLMathModeSafe
+constexpr UInt kReflectsBindings = 1;            ///< MTL4ShaderReflectionBindingInfo
+constexpr Int kBufferBinding = 0;                ///< MTLBindingTypeBuffer
 constexpr Int kQueueTimeout = 1;                 ///< MTL4CommandQueueErrorTimeout
 constexpr Int kQueueOutOfMemory = 3;             ///< MTL4CommandQueueErrorOutOfMemory
 

@@ -28,44 +28,63 @@ Status Pipelines::start(id device) noexcept {
   return error(Code::BackendUnavailable, "no shader compiler: {}", describe(failure));
 }
 
+Pipelines::Compiled Pipelines::compile(const char* text) const {
+  const Ref options = make("MTLCompileOptions");
+  // The tensor headers expand to nothing under the default, older version.
+  compile_options::set_language_version(options.get(), kLanguage4_0);
+  compile_options::set_math_mode(options.get(), kMathSafe);
+  const Ref descriptor = make("MTL4LibraryDescriptor");
+  library_descriptor::set_source(descriptor.get(), to_string(text));
+  library_descriptor::set_options(descriptor.get(), options.get());
+  id failure = nullptr;
+  Compiled compiled;
+  compiled.library = Ref(compiler::new_library(compiler_.get(), descriptor.get(), &failure));
+  if (!compiled.library) compiled.failure = describe(failure);
+  return compiled;
+}
+
+Ref Pipelines::make_pipeline(id library, id name, bool reflects, std::string& failure) const {
+  const Ref target = make("MTL4LibraryFunctionDescriptor");
+  function_descriptor::set_library(target.get(), library);
+  function_descriptor::set_name(target.get(), name);
+  const Ref descriptor = make("MTL4ComputePipelineDescriptor");
+  pipeline_descriptor::set_function(descriptor.get(), target.get());
+  const Ref options = make("MTL4PipelineOptions");
+  pipeline_options::set_reflection(options.get(), reflects ? kReflectsBindings : 0);
+  if (reflects) pipeline_descriptor::set_options(descriptor.get(), options.get());
+  id reason = nullptr;
+  Ref made(compiler::new_pipeline(compiler_.get(), descriptor.get(), nullptr, &reason));
+  if (!made) failure = describe(reason);
+  return made;
+}
+
 Result<id> Pipelines::library(Family family) {
   Library& library = libraries_[static_cast<std::size_t>(family)];
   if (!library.object && library.failure.empty()) {
-    const Ref options = make("MTLCompileOptions");
-    // The tensor headers expand to nothing under the default, older version.
-    compile_options::set_language_version(options.get(), kLanguage4_0);
-    compile_options::set_math_mode(options.get(), kMathSafe);
-    const Ref descriptor = make("MTL4LibraryDescriptor");
-    library_descriptor::set_source(descriptor.get(), to_string(source_of(family)));
-    library_descriptor::set_options(descriptor.get(), options.get());
-    id failure = nullptr;
-    library.object = Ref(compiler::new_library(compiler_.get(), descriptor.get(), &failure));
-    if (!library.object) library.failure = describe(failure);
+    Compiled compiled = compile(source_of(family));
+    library.object = std::move(compiled.library);
+    library.failure = std::move(compiled.failure);
   }
   if (library.object) return library.object.get();
   return error(Code::BackendUnavailable, "the kernels do not compile: {}", library.failure);
 }
 
-Result<id> Pipelines::find(Family family, const char* function) noexcept try {
-  if (const auto known = pipelines_.find(function); known != pipelines_.end()) {
+Result<id> Pipelines::find(const Launch& launch) noexcept try {
+  if (launch.pipeline != nullptr) return launch.pipeline;
+  if (const auto known = pipelines_.find(launch.function); known != pipelines_.end()) {
     return known->second.get();
   }
   const Pool pool;
-  const Result<id> compiled = library(family);
+  const Result<id> compiled = library(launch.family);
   if (!compiled) return compiled.error();
-  const Ref target = make("MTL4LibraryFunctionDescriptor");
-  function_descriptor::set_library(target.get(), *compiled);
-  function_descriptor::set_name(target.get(), to_string(function));
-  const Ref descriptor = make("MTL4ComputePipelineDescriptor");
-  pipeline_descriptor::set_function(descriptor.get(), target.get());
-  id failure = nullptr;
-  Ref made(compiler::new_pipeline(compiler_.get(), descriptor.get(), nullptr, &failure));
+  std::string failure;
+  Ref made = make_pipeline(*compiled, to_string(launch.function), false, failure);
   if (!made) {
-    return error(Code::BackendUnavailable, "no pipeline for {}: {}", function, describe(failure));
+    return error(Code::BackendUnavailable, "no pipeline for {}: {}", launch.function, failure);
   }
-  return pipelines_.emplace(function, std::move(made)).first->second.get();
+  return pipelines_.emplace(launch.function, std::move(made)).first->second.get();
 } catch (...) {
-  return error(Code::OutOfMemory, "no host memory to compile {}", function);
+  return error(Code::OutOfMemory, "no host memory to compile {}", launch.function);
 }
 
 }  // namespace girih::inline v0::metal

@@ -16,8 +16,17 @@ const char* source_of(Family family) noexcept;
 class Pipelines {
  public:
   Status start(id device) noexcept;
-  /// MTLComputePipelineState of a function. BackendUnavailable if it does not compile.
-  Result<id> find(Family family, const char* function) noexcept;
+  /// MTLComputePipelineState of a launch. BackendUnavailable if it does not compile.
+  Result<id> find(const Launch& launch) noexcept;
+  /// MTLLibrary of MSL text, or the compiler's first error. May throw std::bad_alloc, as the next.
+  struct Compiled {
+    Ref library;
+    std::string failure;
+  };
+  [[nodiscard]] Compiled compile(const char* text) const;
+  /// Null, with what the compiler says, if the function has none. One that `reflects` can tell its
+  /// parameters.
+  [[nodiscard]] Ref make_pipeline(id library, id name, bool reflects, std::string& failure) const;
   /// Why a family did not compile; empty if it did, or was not asked for.
   [[nodiscard]] const std::string& failure(Family family) const noexcept {
     return libraries_[static_cast<std::size_t>(family)].failure;

@@ -18,35 +18,80 @@ std::size_t aligned(std::size_t bytes) noexcept {
 
 }  // namespace
 
-Status Queue::start(id device, Memory& memory, Pipelines& pipelines) noexcept {
+Status Queue::start(id device, id queue, Memory& memory, Pipelines& pipelines) noexcept {
   device_ = device;
   memory_ = &memory;
   pipelines_ = &pipelines;
-  queue_ = Ref(device::new_queue(device));
+  is_callers_ = queue != nullptr;
   ticks_ = Ref(device::new_shared_event(device));
   submissions_ = Ref(device::new_shared_event(device));
-  if (!queue_ || !ticks_ || !submissions_ || feedback_.options() == nullptr) {
-    return error(Code::BackendUnavailable, "no Metal 4 queue");
+  if (!ticks_ || !submissions_ || feedback_.options() == nullptr) {
+    return error(Code::BackendUnavailable, "no Metal 4 events");
   }
-  queue::add_residency_set(queue_.get(), memory.residency_set());
+  GIRIH_TRY(open_queue(queue));
   Result<Ref> table = make_table();
   if (!table) return table.error();
   table_ = *std::move(table);
   for (Slot& slot : slots_) {
-    slot.allocator = Ref(device::new_allocator(device));
-    slot.commands = Ref(device::new_command_buffer(device));
-    if (!slot.allocator || !slot.commands) {
-      return error(Code::BackendUnavailable, "no Metal 4 command buffer");
-    }
     const Result<std::byte*> constants = memory.allocate(kConstantBytes);
     if (!constants) return constants.error();
     slot.constants = *constants;
   }
-  return {};
+  return make_commands();
 }
 
 Queue::~Queue() {
-  if (queue_) (void)drain();
+  if (!queue_) return;
+  (void)drain();
+  // The caller's queue lives on, without our memory.
+  if (is_callers_) queue::remove_residency_set(queue_.get(), memory_->residency_set());
+}
+
+/// Takes the caller's, or makes one.
+Status Queue::open_queue(id queue) noexcept {
+  queue_ = queue != nullptr ? Ref::retained(queue) : Ref(device::new_queue(device_));
+  if (!queue_) return error(Code::BackendUnavailable, "no Metal 4 queue");
+  queue::add_residency_set(queue_.get(), memory_->residency_set());
+  return {};
+}
+
+Status Queue::make_commands() noexcept {
+  for (Slot& slot : slots_) {
+    slot.allocator = Ref(device::new_allocator(device_));
+    slot.commands = Ref(device::new_command_buffer(device_));
+    if (slot.allocator && slot.commands) continue;
+    return error(Code::BackendUnavailable, "no Metal 4 command buffer");
+  }
+  return {};
+}
+
+Status Queue::recover() noexcept {
+  if (feedback_.status())
+    GIRIH_TRY(commit());  // a wait that timed out: the work may have been slow
+  const Pool pool;
+  // A failed buffer may signal nothing, but it is reported; what still runs could write memory.
+  const bool is_over = event::value(ticks_.get()) >= tick_ || feedback_.finished() >= tick_ ||
+                       event::wait(ticks_.get(), tick_, kPatienceMs) ||
+                       feedback_.finished() >= tick_;
+  if (!is_over) {
+    return error(Code::TimedOut, "the gpu still works on what failed, after {} s more",
+                 kPatienceMs / 1000);
+  }
+  if (encoder_) {
+    encoder::end(encoder_.get());
+    encoder_ = Ref();
+    command_buffer::end(slots_[(tick_ + 1) % kSlots].commands.get());
+  }
+  GIRIH_TRY(make_commands());
+  if (!is_callers_) GIRIH_TRY(open_queue(nullptr));
+  if (event::value(ticks_.get()) < tick_) event::set_value(ticks_.get(), tick_);
+  if (event::value(submissions_.get()) < submitted_) {
+    event::set_value(submissions_.get(), submitted_);
+  }
+  newest_ = tick_;
+  feedback_.clear();
+  memory_->reap(tick_);
+  return {};
 }
 
 Result<Ref> Queue::make_table() const noexcept {
@@ -73,6 +118,7 @@ Status Queue::begin() noexcept {
   used_constants_ = 0;
   seconds_ = 0;
   is_first_ = true;
+  hazards_.clear();
   newest_ = tick_ + 1;
   return {};
 }
@@ -111,10 +157,22 @@ Status Queue::room_for(std::size_t bytes, double seconds) noexcept {
   return {};
 }
 
-/// Everything before is seen by what comes next: the queue is in order.
-void Queue::order() noexcept {
-  if (!is_first_) encoder::barrier(encoder_.get(), kStages, kStages, kVisibleToDevice);
+/// What comes next sees what it depends on.
+void Queue::order(std::span<const Use> uses) noexcept {
   is_first_ = false;
+  if (hazards_.add(uses)) {
+    encoder::barrier(encoder_.get(), kStages, kStages, kVisibleToDevice);
+  }
+}
+
+Uses Queue::uses_of(const Launch& launch) const noexcept {
+  Uses uses;
+  for (int i = 0; i < launch.buffer_count; ++i) {
+    const void* const data = launch.buffers[static_cast<std::size_t>(i)];
+    if (data == nullptr) continue;
+    uses.all[uses.count++] = memory_->use_of(data, ((launch.written >> i) & 1U) != 0);
+  }
+  return uses;
 }
 
 const std::byte* Queue::place_constants(const void* data, std::size_t bytes) noexcept {
@@ -127,6 +185,11 @@ const std::byte* Queue::place_constants(const void* data, std::size_t bytes) noe
 Status Queue::bind(id table, const Launch& launch, std::uint64_t parameters) const noexcept {
   std::uint64_t last = parameters;
   for (int i = 0; i < launch.buffer_count; ++i) {
+    if (((launch.values >> i) & 1U) != 0) {
+      const auto at = static_cast<std::uint64_t>(i) * KernelArgument::kMaxBytes;
+      argument_table::set_address(table, parameters + at, static_cast<UInt>(i));
+      continue;
+    }
     const void* const data = launch.buffers[static_cast<std::size_t>(i)];
     const std::uint64_t address = memory_->gpu_address(data);
     if (data != nullptr && address == 0) {
@@ -136,42 +199,48 @@ Status Queue::bind(id table, const Launch& launch, std::uint64_t parameters) con
     if (address != 0) last = address;
     argument_table::set_address(table, last, static_cast<UInt>(i));
   }
-  argument_table::set_address(table, parameters, static_cast<UInt>(launch.buffer_count));
+  if (launch.pipeline == nullptr) {
+    argument_table::set_address(table, parameters, static_cast<UInt>(launch.buffer_count));
+  }
   return {};
 }
 
-Status Queue::dispatch(id pipeline, id table, const Size& threadgroups, UInt threads) noexcept {
-  order();
+Status Queue::dispatch(id pipeline, id table, const Uses& uses, const Size& threadgroups,
+                       const Size& threads) noexcept {
+  order(uses.get());
   encoder::set_table(encoder_.get(), table);
   encoder::set_pipeline(encoder_.get(), pipeline);
-  encoder::dispatch(encoder_.get(), threadgroups, Size{threads, 1, 1});
+  encoder::dispatch(encoder_.get(), threadgroups, threads);
   return {};
 }
 
 Status Queue::encode(const Launch& launch) noexcept {
-  const Result<id> pipeline = pipelines_->find(launch.family, launch.function);
+  const Result<id> pipeline = pipelines_->find(launch);
   if (!pipeline) return pipeline.error();
   GIRIH_TRY(room_for(launch.parameter_bytes, launch.seconds));
   const std::byte* const parameters = place_constants(launch.parameters, launch.parameter_bytes);
   GIRIH_TRY(bind(table_.get(), launch, memory_->gpu_address(parameters)));
-  return dispatch(*pipeline, table_.get(), launch.threadgroups, launch.threads);
+  return dispatch(*pipeline, table_.get(), uses_of(launch), launch.threadgroups, launch.threads);
 }
 
 Status Queue::encode(const Prepared& launch) noexcept {
   GIRIH_TRY(room_for(0, launch.seconds));
-  return dispatch(launch.pipeline, launch.table.get(), launch.threadgroups, launch.threads);
+  return dispatch(launch.pipeline, launch.table.get(), launch.uses, launch.threadgroups,
+                  launch.threads);
 }
 
 Status Queue::fill(std::byte* data, std::int64_t bytes, std::uint8_t value) noexcept {
   GIRIH_TRY(room_for(0, 0));
   const Memory::Place place = memory_->place_of(data);
   if (place.buffer == nullptr) return error(Code::InvalidTensor, "not memory of this device");
-  order();
+  const Use use = memory_->use_of(data, true);
+  order({&use, 1});
   encoder::fill(encoder_.get(), place.buffer, Range{place.offset, static_cast<UInt>(bytes)}, value);
   return {};
 }
 
 Status Queue::submit(std::uint64_t value) noexcept {
+  submitted_ = value;
   return signal(submissions_.get(), value);
 }
 

@@ -12,12 +12,20 @@
 
 namespace girih::inline v0::metal {
 
+/// What a launch uses.
+struct Uses {
+  std::array<Use, Launch::kMostBuffers> all;
+  std::size_t count = 0;
+  [[nodiscard]] std::span<const Use> get() const noexcept { return std::span(all).first(count); }
+};
+
 /// A launch whose pipeline is made and whose arguments lie in a table of its own.
 struct Prepared {
   id pipeline = nullptr;
   Ref table;
+  Uses uses;
   Size threadgroups{1, 1, 1};
-  UInt threads = 1;
+  Size threads{1, 1, 1};
   double seconds = 0;
 };
 
@@ -26,8 +34,10 @@ struct Prepared {
 /// are used up, or when it would run for long.
 class Queue {
  public:
-  Status start(id device, Memory& memory, Pipelines& pipelines) noexcept;
+  /// `queue` is the caller's, or null.
+  Status start(id device, id queue, Memory& memory, Pipelines& pipelines) noexcept;
   ~Queue();
+  [[nodiscard]] id object() const noexcept { return queue_.get(); }
 
   Status encode(const Launch& launch) noexcept;
   Status encode(const Prepared& launch) noexcept;
@@ -42,6 +52,9 @@ class Queue {
   Status await(id event, std::uint64_t value) noexcept;
   /// Waits for everything that was encoded.
   Status drain() noexcept;
+  /// Forgets a failure and what was not committed; on a new queue unless it is the caller's.
+  /// TimedOut while the GPU still works on what was committed.
+  Status recover() noexcept;
 
   /// Of the newest work: memory that it uses may go when this has passed. From any thread.
   [[nodiscard]] std::uint64_t tick() const noexcept { return newest_.load(); }
@@ -51,6 +64,7 @@ class Queue {
   Result<Ref> make_table() const noexcept;
   /// Binds a launch's buffers; `parameters` is the GPU address of its parameters.
   Status bind(id table, const Launch& launch, std::uint64_t parameters) const noexcept;
+  [[nodiscard]] Uses uses_of(const Launch& launch) const noexcept;
 
  private:
   /// One command buffer and what it needs until it has run.
@@ -66,9 +80,12 @@ class Queue {
   Status commit() noexcept;
   Status wait_for(id event, std::uint64_t value) noexcept;
   Status room_for(std::size_t bytes, double seconds) noexcept;
-  void order() noexcept;
+  void order(std::span<const Use> uses) noexcept;
+  Status open_queue(id queue) noexcept;
+  Status make_commands() noexcept;
   const std::byte* place_constants(const void* data, std::size_t bytes) noexcept;
-  Status dispatch(id pipeline, id table, const Size& threadgroups, UInt threads) noexcept;
+  Status dispatch(id pipeline, id table, const Uses& uses, const Size& threadgroups,
+                  const Size& threads) noexcept;
 
   id device_ = nullptr;
   Memory* memory_ = nullptr;
@@ -76,6 +93,9 @@ class Queue {
   Ref queue_, table_, ticks_, submissions_, encoder_;
   std::array<Slot, kSlots> slots_;
   Feedback feedback_;
+  Hazards hazards_;
+  bool is_callers_ = false;
+  std::uint64_t submitted_ = 0;
   std::size_t used_constants_ = 0;
   double seconds_ = 0;                     ///< predicted, of the open command buffer
   bool is_first_ = true;                   ///< nothing is in the open command buffer

@@ -24,7 +24,7 @@ Status Replay::build(std::span<const Call> calls) noexcept {
 }
 
 Status Replay::add(const Launch& launch) noexcept try {
-  const Result<id> pipeline = pipelines_.find(launch.family, launch.function);
+  const Result<id> pipeline = pipelines_.find(launch);
   if (!pipeline) return pipeline.error();
   const std::size_t bytes = (launch.parameter_bytes + kAlignment - 1) / kAlignment * kAlignment;
   if (constants_.empty() || used_ + bytes > kBlockBytes) {
@@ -39,8 +39,8 @@ Status Replay::add(const Launch& launch) noexcept try {
   Result<Ref> table = queue_.make_table();
   if (!table) return table.error();
   GIRIH_TRY(queue_.bind(table->get(), launch, memory_.gpu_address(place)));
-  launches_.push_back(
-      Prepared{*pipeline, *std::move(table), launch.threadgroups, launch.threads, launch.seconds});
+  launches_.push_back(Prepared{*pipeline, *std::move(table), queue_.uses_of(launch),
+                               launch.threadgroups, launch.threads, launch.seconds});
   return {};
 } catch (...) {
   return error(Code::OutOfMemory, "no host memory for a graph");

@@ -27,7 +27,8 @@ constexpr Features kTensorOps = {Feature::Metal4, Feature::TensorOps};
    .tile_n = columns,                                                                             \
    .tile_k = depth,                                                                               \
    .reduction = Reduction::sum,                                                                   \
-   .flops_per_cycle = flops},
+   .flops_per_cycle = flops,                                                                      \
+   .multiplies_tf32 = Path::way == Path::Matrix && (in).has(DType::F32)},
 #define GIRIH_METAL_ELEMENTWISE(which, text, types, rows, columns, in, out) \
   {.name = "metal_" #text "_" #types "_" #rows "x" #columns "_simt",        \
    .backend = Backend::Metal,                                               \

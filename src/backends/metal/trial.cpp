@@ -5,11 +5,12 @@
 
 #include "core/error.hpp"
 #include "core/small_float.hpp"
+#include "plan/metal_gemm.hpp"
 
 namespace girih::inline v0::metal {
 namespace {
 
-/// Ragged, and a multiple of 16 bytes in every type, so that nothing is packed.
+/// Ragged, and a multiple of 16 bytes in every type, so that nothing is packed but f32.
 constexpr std::int64_t kRows = 80, kColumns = 96, kDepth = 48;
 
 int left(std::int64_t m, std::int64_t k) noexcept {
@@ -23,6 +24,8 @@ void store(std::byte* data, DType dtype, std::int64_t i, int value) noexcept {
   const auto number = static_cast<float>(value);
   if (dtype == DType::I8) {
     data[i] = static_cast<std::byte>(value);
+  } else if (dtype == DType::F32) {
+    std::memcpy(data + i * 4, &number, sizeof(number));
   } else {
     const std::uint32_t bits = dtype == DType::BF16 ? narrow<kBf16>(number) : narrow<kF16>(number);
     const auto pattern = static_cast<std::uint16_t>(bits);
@@ -77,11 +80,13 @@ Result<bool> passes_trial(const KernelInfo& kernel, DType dtype, Queue& queue,
   };
   const Result<GemmProblem> problem = check(GemmSpec{.a = matrix(dtype, kRows, kDepth),
                                                      .b = matrix(dtype, kDepth, kColumns),
-                                                     .c = matrix(DType::F32, kRows, kColumns)});
+                                                     .c = matrix(DType::F32, kRows, kColumns),
+                                                     .precision = Precision::Tf32});
   if (!problem) return problem.error();
-  constexpr std::int64_t kBAt = 16384, kCAt = 32768;  // bytes
+  constexpr std::int64_t kBAt = 16384, kCAt = 49152, kScratchAt = 81920;  // bytes
   Space space(memory, queue);
-  const Result<std::byte*> data = memory.allocate(kCAt + kRows * kColumns * 4);
+  const Result<std::byte*> data =
+      memory.allocate(kScratchAt + metal_workspace(*problem, kernel, 1).bytes());
   if (!data) return data.error();
   space.data = *data;
   for (std::int64_t m = 0; m < kRows; ++m) {
@@ -92,7 +97,7 @@ Result<bool> passes_trial(const KernelInfo& kernel, DType dtype, Queue& queue,
       store(*data + kBAt, dtype, k * kColumns + n, right(k, n));
     }
   }
-  GemmCall call{*problem, {}, {}, nullptr};
+  GemmCall call{*problem, {}, {}, *data + kScratchAt};
   call.operands.a = *data;
   call.operands.b = *data + kBAt;
   call.operands.c = *data + kCAt;

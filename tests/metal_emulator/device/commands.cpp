@@ -1,5 +1,7 @@
 #include "device/commands.hpp"
 
+#include "device/control.hpp"
+
 namespace girih::inline v0::emulator {
 
 struct ComputeEncoder final : Object {
@@ -134,13 +136,33 @@ void note_barrier(ComputeEncoder* self, unsigned long after, unsigned long befor
   }
   self->commands->commands.push_back(Command{});
 }
+struct Barriers {
+  int encoded = 0;
+  bool are_ignored = false;
+};
+Barriers& barriers() noexcept {
+  static Barriers instance;
+  return instance;
+}
 GIRIH_METHOD("MTL4ComputeCommandEncoder",
              "barrierAfterEncoderStages:beforeEncoderStages:visibilityOptions:",
              [](ComputeEncoder* self, Selector, unsigned long after, unsigned long before,
-                unsigned long visibility) { note_barrier(self, after, before, visibility); });
+                unsigned long visibility) {
+               ++barriers().encoded;
+               if (!barriers().are_ignored) note_barrier(self, after, before, visibility);
+             });
 GIRIH_METHOD("MTL4ComputeCommandEncoder", "barrierAfterQueueStages:beforeStages:visibilityOptions:",
              [](ComputeEncoder* self, Selector, unsigned long after, unsigned long before,
                 unsigned long visibility) { note_barrier(self, after, before, visibility); });
 
 }  // namespace
+
+int encoded_barriers() noexcept {
+  return barriers().encoded;
+}
+
+void ignore_barriers(bool ignores_barriers) noexcept {
+  barriers().are_ignored = ignores_barriers;
+}
+
 }  // namespace girih::inline v0::emulator

@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <map>
+#include <vector>
 
 #include "device/control.hpp"
 
@@ -46,10 +47,33 @@ struct FunctionDescriptor final : Object {
   Held<CompiledLibrary> library;
   Held<String> name;
 };
+struct PipelineOptions final : Object {
+  PipelineOptions() noexcept : Object("MTL4PipelineOptions") {}
+  unsigned long reflection = 0;
+};
+struct Array final : Object {
+  Array() noexcept : Object("NSArray") {}
+  void finish() override {
+    for (Object* const element : elements) element->release();
+  }
+  std::vector<Object*> elements;  ///< owned
+};
+struct BindingInfo final : Object {
+  explicit BindingInfo(const BufferBinding& what) : Object("MTLBufferBinding"), binding(what) {}
+  const BufferBinding binding;
+};
+struct Reflection final : Object {
+  explicit Reflection(const Kernel& of) : Object("MTLComputePipelineReflection"), kernel(of) {}
+  const Kernel& kernel;
+};
 struct PipelineDescriptor final : Object {
   PipelineDescriptor() noexcept : Object("MTL4ComputePipelineDescriptor") {}
-  void finish() override { function = {}; }
+  void finish() override {
+    function = {};
+    options = {};
+  }
   Held<FunctionDescriptor> function;
+  Held<PipelineOptions> options;
   bool is_indirect = false;
 };
 
@@ -82,6 +106,47 @@ GIRIH_METHOD("MTL4ComputePipelineDescriptor", "setComputeFunctionDescriptor:",
                self->function = function;
              });
 
+GIRIH_CLASS("MTL4PipelineOptions", PipelineOptions);
+GIRIH_METHOD("MTL4PipelineOptions", "setShaderReflection:",
+             [](PipelineOptions* self, Selector, unsigned long what) { self->reflection = what; });
+GIRIH_METHOD("MTL4ComputePipelineDescriptor",
+             "setOptions:", [](PipelineDescriptor* self, Selector, PipelineOptions* options) {
+               self->options = options;
+             });
+GIRIH_METHOD("NSArray", "count",
+             [](Array* self, Selector) -> unsigned long { return self->elements.size(); });
+GIRIH_METHOD("NSArray",
+             "objectAtIndex:", [](Array* self, Selector, unsigned long index) -> Object* {
+               if (index < self->elements.size()) return self->elements[index];
+               misuse("an index past an NSArray");
+               return nullptr;
+             });
+GIRIH_METHOD("MTLLibrary", "functionNames", [](CompiledLibrary* self, Selector) -> Object* {
+  Array* const names = create<Array>();
+  for (std::size_t i = 0; i < self->library.kernel_count; ++i) {
+    names->elements.push_back(create<String>(self->library.kernels[i].name));
+  }
+  return autoreleased(names);
+});
+GIRIH_METHOD("MTLComputePipelineState", "reflection", [](Pipeline* self, Selector) -> Object* {
+  if (self->reflects) return autoreleased(create<Reflection>(self->kernel));
+  misuse("the reflection of a pipeline that was made without");
+  return nullptr;
+});
+GIRIH_METHOD("MTLComputePipelineReflection", "bindings", [](Reflection* self, Selector) -> Object* {
+  Array* const all = create<Array>();
+  for (std::size_t i = 0; i < self->kernel.binding_count; ++i) {
+    const BufferBinding& binding = self->kernel.bindings[i];
+    if (binding.bytes > 0) all->elements.push_back(create<BindingInfo>(binding));
+  }
+  return autoreleased(all);
+});
+GIRIH_METHOD("MTLBufferBinding", "index",
+             [](BindingInfo* self, Selector) -> unsigned long { return self->binding.index; });
+GIRIH_METHOD("MTLBufferBinding", "type", [](Object*, Selector) -> long { return 0; });
+GIRIH_METHOD("MTLBufferBinding", "bufferDataSize",
+             [](BindingInfo* self, Selector) -> unsigned long { return self->binding.bytes; });
+
 GIRIH_METHOD("MTL4ComputePipelineDescriptor", "setSupportIndirectCommandBuffers:",
              [](PipelineDescriptor* self, Selector, long support) {
                constexpr long kEnabled = 1;
@@ -112,7 +177,8 @@ Object* new_pipeline(Object*, Selector, PipelineDescriptor* descriptor, Object*,
   }
   const Kernel* const kernel = find_kernel(function->library->library, function->name->text);
   if (kernel == nullptr) return fail_with(failure, "no function " + function->name->text);
-  return create<Pipeline>(*kernel, descriptor->is_indirect);
+  const bool reflects = descriptor->options && (descriptor->options->reflection & 1) != 0;
+  return create<Pipeline>(*kernel, descriptor->is_indirect, reflects);
 }
 GIRIH_METHOD("MTL4Compiler",
              "newComputePipelineStateWithDescriptor:compilerTaskOptions:error:", &new_pipeline);

@@ -30,6 +30,14 @@ std::map<std::string, int> live_objects();
 void fail_library(const std::string& name, const std::string& text);
 /// The next command buffer fails with a code of MTL4CommandQueueError, and does nothing.
 void fail_next_commit(long code, const std::string& text);
+/// The run time does not know a method any more, or knows it again.
+void forget_method(const std::string& owner, const std::string& selector, bool is_forgotten);
+/// What a method is said to take and give; returns what it was said before.
+std::string exchange_encoding(const std::string& owner, const std::string& selector,
+                              const std::string& encoding);
+/// Barriers that encoders were given so far; those that come do nothing if `ignores_barriers`.
+int encoded_barriers() noexcept;
+void ignore_barriers(bool ignores_barriers) noexcept;
 /// Work is never done: whoever waits runs out of patience.
 void stall(bool is_stalled) noexcept;
 

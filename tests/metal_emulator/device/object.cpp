@@ -11,9 +11,15 @@
 namespace girih::inline v0::emulator {
 namespace {
 
+struct Method {
+  void* function = nullptr;
+  std::string encoding;
+  bool is_forgotten = false;
+};
+
 struct Runtime {
   std::mutex mutex;
-  std::map<std::pair<std::string, std::string>, void*> methods;
+  std::map<std::pair<std::string, std::string>, Method> methods;
   std::set<std::string> selectors;
   std::map<std::string, Object*> classes;
   std::vector<std::string> findings;
@@ -108,8 +114,34 @@ std::recursive_mutex& device_mutex() noexcept {
   return mutex;
 }
 
-MethodRegistration::MethodRegistration(const char* class_name, Selector selector, void* function) {
-  runtime().methods[{class_name, selector}] = function;
+MethodRegistration::MethodRegistration(const char* class_name, Selector selector, void* function,
+                                       std::string encoding) {
+  runtime().methods[{class_name, selector}] = Method{function, std::move(encoding)};
+}
+
+namespace {
+
+/// Null if no object of the class answers; "+Class" for the class itself.
+Method* find_method(const std::string& owner, Selector selector) {
+  for (const std::string& name : {owner, std::string("*")}) {
+    const auto found = runtime().methods.find({name, selector});
+    if (found != runtime().methods.end() && !found->second.is_forgotten) return &found->second;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void forget_method(const std::string& owner, const std::string& selector, bool is_forgotten) {
+  for (const std::string& name : {owner, "+" + owner, std::string("*")}) {
+    const auto found = runtime().methods.find({name, selector});
+    if (found != runtime().methods.end()) found->second.is_forgotten = is_forgotten;
+  }
+}
+
+std::string exchange_encoding(const std::string& owner, const std::string& selector,
+                              const std::string& encoding) {
+  return std::exchange(runtime().methods.at({owner, selector}).encoding, encoding);
 }
 
 }  // namespace girih::inline v0::emulator
@@ -128,11 +160,7 @@ void* girih_emulator_method(Object* self, Selector selector) {
   const bool is_class = std::strcmp(self->class_name, "Class") == 0;
   const std::string owner =
       is_class ? "+" + static_cast<Class*>(self)->name : std::string(self->class_name);
-  const auto& methods = runtime().methods;  // complete before main
-  for (const std::string& name : {owner, std::string("*")}) {
-    const auto found = methods.find({name, selector});
-    if (found != methods.end()) return found->second;
-  }
+  if (const Method* const method = find_method(owner, selector)) return method->function;
   misuse("unrecognized selector " + std::string(selector) + " sent to " + owner);
   return reinterpret_cast<void*>(&answer_nil);
 }
@@ -149,6 +177,22 @@ void* objc_lookUpClass(const char* name) {
   Object*& object = run.classes[name];
   if (object == nullptr) object = new Class(name);
   return object;
+}
+
+void* object_getClass(Object* object) {
+  return objc_lookUpClass(object->class_name);
+}
+
+void* class_getInstanceMethod(Object* type, Selector selector) {
+  return find_method(static_cast<Class*>(type)->name, selector);
+}
+
+void* class_getClassMethod(Object* type, Selector selector) {
+  return find_method("+" + static_cast<Class*>(type)->name, selector);
+}
+
+const char* method_getTypeEncoding(Method* method) {
+  return method->encoding.c_str();
 }
 
 void* objc_autoreleasePoolPush() {
@@ -238,8 +282,12 @@ GIRIH_METHOD("*", "retain", [](Object* self, Selector) -> Object* {
   return self;
 });
 GIRIH_METHOD("*", "release", [](Object* self, Selector) { self->release(); });
+GIRIH_METHOD("*", "respondsToSelector:", [](Object* self, Selector, Selector asked) -> bool {
+  return find_method(self->class_name, asked) != nullptr;
+});
 GIRIH_METHOD("*", "init", [](Object* self, Selector) -> Object* { return self; });
 
+GIRIH_METHOD("+NSObject", "alloc", [](Object*, Selector) -> Object* { return nullptr; });
 GIRIH_METHOD("+NSString",
              "stringWithUTF8String:", [](Object*, Selector, const char* text) -> Object* {
                return autoreleased(create<String>(text));

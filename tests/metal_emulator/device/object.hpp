@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 // Objective-C as far as the backend uses it: objects answer messages by class and selector.
@@ -94,11 +95,37 @@ std::nullptr_t fail_with(Object** failure, const std::string& text);
 /// Everything that runs or waits for work holds this.
 std::recursive_mutex& device_mutex() noexcept;
 
+/// How the run time spells a type: of what the methods here take and give.
+template <class T>
+constexpr const char* kSpelling = "?";
+template <class T>
+constexpr const char* kSpelling<T*> = "@";
+template <>
+inline constexpr const char* kSpelling<Selector> = ":";
+template <class T>
+requires std::is_integral_v<T>
+constexpr const char* kSpelling<T> = sizeof(T) == 1 ? "C" : sizeof(T) == 8 ? "Q" : "i";
+template <>
+inline constexpr const char* kSpelling<bool> = "B";
+template <>
+inline constexpr const char* kSpelling<void> = "v";
+template <>
+inline constexpr const char* kSpelling<std::nullptr_t> = "@";
+template <class T>
+requires std::is_class_v<T>
+constexpr const char* kSpelling<T> = sizeof(T) == 24 ? "{MTLSize=QQQ}" : "{_NSRange=QQ}";
+
 struct MethodRegistration {
-  MethodRegistration(const char* class_name, Selector selector, void* function);
+  MethodRegistration(const char* class_name, Selector selector, void* function,
+                     std::string encoding);
+  template <class R, class... A>
+  MethodRegistration(const char* class_name, Selector selector, R (*function)(A...))
+      : MethodRegistration(class_name, selector, reinterpret_cast<void*>(function),
+                           (std::string(kSpelling<R>) + ... + kSpelling<A>)) {}
   template <class F>
-  MethodRegistration(const char* class_name, Selector selector, F function)
-      : MethodRegistration(class_name, selector, reinterpret_cast<void*>(+function)) {}
+  requires std::is_class_v<F> MethodRegistration(const char* class_name, Selector selector,
+                                                 F function)
+      : MethodRegistration(class_name, selector, +function) {}
 };
 
 }  // namespace girih::inline v0::emulator

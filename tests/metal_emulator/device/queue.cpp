@@ -68,7 +68,9 @@ std::vector<CommandQueue*>& queues() noexcept {
   return all;
 }
 struct CommandQueue final : Object {
-  CommandQueue() : Object("MTL4CommandQueue") { queues().push_back(this); }
+  explicit CommandQueue(Object* maker) : Object("MTL4CommandQueue"), device(maker) {
+    queues().push_back(this);
+  }
   void finish() override {
     const std::lock_guard lock(device_mutex());
     const auto unfinished = [](const Task& task) { return task.allocator != nullptr; };
@@ -77,6 +79,7 @@ struct CommandQueue final : Object {
     sets.clear();
     std::erase(queues(), this);
   }
+  Object* const device;
   std::vector<Held<ResidencySet>> sets;
   std::deque<Task> tasks;
 };
@@ -166,7 +169,16 @@ bool run_task(CommandQueue& queue) {
 }
 
 GIRIH_METHOD("MTLDevice", "newMTL4CommandQueue",
-             [](Object*, Selector) -> Object* { return create<CommandQueue>(); });
+             [](Object* self, Selector) -> Object* { return create<CommandQueue>(self); });
+GIRIH_METHOD("MTL4CommandQueue", "device",
+             [](CommandQueue* self, Selector) -> Object* { return self->device; });
+GIRIH_METHOD("MTL4CommandQueue",
+             "removeResidencySet:", [](CommandQueue* self, Selector, ResidencySet* set) {
+               const auto is_it = [&](const auto& held) { return held.get() == set; };
+               if (std::erase_if(self->sets, is_it) == 0) {
+                 misuse("a residency set is removed that the queue does not have");
+               }
+             });
 GIRIH_METHOD("MTL4CommandQueue", "addResidencySet:",
              [](CommandQueue* self, Selector, ResidencySet* set) { self->sets.emplace_back(set); });
 GIRIH_CLASS("MTL4CommitOptions", CommitOptions);

@@ -18,11 +18,19 @@ struct Arguments {
   void* threadgroup[kMaxBuffers] = {};  ///< set by the dispatch
 };
 
+/// A buffer that a kernel declares, and the bytes of what it points or refers to.
+struct BufferBinding {
+  unsigned index = 0;
+  std::size_t bytes = 0;  ///< 0: of no buffer
+};
+
 /// A compiled kernel. Registered by the code that bind.py writes.
 struct Kernel {
   const char* name = "";
   void (*call)(const Arguments&, const LaneIds&) = nullptr;
   unsigned max_threads = kMaxThreads;
+  const BufferBinding* bindings = nullptr;  ///< one a parameter
+  std::size_t binding_count = 0;
 };
 struct FunctionConstant {
   const char* name = "";
@@ -119,6 +127,12 @@ using thread_index_in_simdgroup = BuiltinParameter<&LaneIds::simd_lane>;
 using simdgroup_index_in_threadgroup = BuiltinParameter<&LaneIds::simd_group>;
 using simdgroups_per_threadgroup = BuiltinParameter<&LaneIds::simd_groups>;
 
+template <class P, class Parameter>
+constexpr BufferBinding kBindingOf{};
+template <class P, unsigned kIndex, bool kOptional>
+constexpr BufferBinding kBindingOf<P, BufferParameter<kIndex, kOptional>>{
+    kIndex, sizeof(std::remove_pointer_t<std::remove_reference_t<P>>)};
+
 /// The call of kernel `kFunction` whose parameters have these attributes.
 template <auto kFunction, class... Parameters>
 struct Bound;
@@ -126,6 +140,8 @@ template <class... P, void (*kFunction)(P...), class... Parameters>
 struct Bound<kFunction, Parameters...> {
   static_assert(sizeof...(P) == sizeof...(Parameters),
                 "the attributes do not match the kernel's parameters");
+  static constexpr std::size_t kParameters = sizeof...(P);
+  static constexpr BufferBinding kBindings[] = {kBindingOf<P, Parameters>...};
   GIRIH_EMULATOR_UNCHECKED static void call(const Arguments& arguments, const LaneIds& lane) {
     kFunction(Parameters::template get<P>(arguments, lane)...);
   }

@@ -85,7 +85,7 @@ std::string metal_disagreement(const KernelInfo& row, const KernelName& parsed) 
   const Reduction sum = is_tensor ? Reduction::TensorOpsF32 : Reduction::SimdgroupF32;
   if (row.reduction != sum) return "target and reduction";
   const bool is_single = row.operands.has(DType::F32);
-  if (is_single && is_tensor) return "f32 on a unit that truncates it";
+  if (row.multiplies_tf32 != (is_single && is_tensor)) return "f32 on a unit that truncates it";
   if ((parsed.types == "f32") != is_single) return "f32";
   if ((parsed.types == "16bit") != row.operands.has(DType::BF16)) return "16bit";
   return {};

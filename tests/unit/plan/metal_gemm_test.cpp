@@ -67,10 +67,43 @@ TEST(MetalSelection, APlanTellsWhy) {
   EXPECT_GT(packed.workspace_bytes, 0U);
 }
 
-TEST(MetalSelection, Tf32IsRefused) {
+TEST(MetalSelection, TheMatrixUnitServesF32ThatMayBeRounded) {
   GemmSpec what = spec(64, 64, 64, DType::F32);
+  for (const Precision precision : {Precision::Tf32, Precision::Fast}) {
+    what.precision = precision;
+    EXPECT_EQ(kernel_for(what), "metal_gemm_f32_64x64_tensorops");
+  }
+  EXPECT_EQ(kernel_for(what, "m4max"), "metal_gemm_f32_64x64_simdgroup");
+  what.path = Path::Portable;
+  EXPECT_EQ(kernel_for(what), "metal_gemm_f32_64x64_simdgroup");
+  what.path = Path::Auto;
   what.precision = Precision::Tf32;
-  EXPECT_TRUE(refused(select(must(check(what)), context_on("m5pro")), Code::GemmNoKernel, "tf32"));
+  EXPECT_TRUE(
+      refused(select(must(check(what)), context_on("m4max")), Code::GemmNoKernel, "tensorops"));
+}
+
+TEST(MetalSelection, ExactF32IsNeverRounded) {
+  for (const KernelInfo& row : metal::kernel_table()) {
+    if (row.op == Op::Gemm && row.operands.has(DType::F32)) {
+      EXPECT_EQ(row.multiplies_tf32, row.path == Path::Matrix) << row.name;
+    }
+  }
+  SelectionContext context = context_on("m5pro");
+  context.forced_kernel = "metal_gemm_f32_64x64_tensorops";
+  EXPECT_TRUE(refused(select(must(check(spec(64, 64, 64, DType::F32))), context),
+                      Code::GemmNoKernel, "precision exact asked"));
+}
+
+TEST(MetalSelection, SplitOperandsTakeThreeTimesTheDepth) {
+  GemmSpec what = spec(64, 80, 100, DType::F32);
+  what.precision = Precision::Fast;
+  const GemmSelection split = must(select(must(check(what)), context_on("m5pro")));
+  EXPECT_EQ(metal_depth(must(check(what)), *split.kernel), 300);
+  EXPECT_EQ(split.workspace_bytes, 64 * 320 * 4 + 300 * 128 * 4);
+  what.precision = Precision::Tf32;
+  const GemmSelection rounded = must(select(must(check(what)), context_on("m5pro")));
+  EXPECT_EQ(rounded.workspace_bytes, 64 * 128 * 4 + 100 * 128 * 4);
+  EXPECT_LT(rounded.predicted_seconds, split.predicted_seconds);
 }
 
 TEST(MetalSelection, LongSumsOfFewTilesAreSplitUnlessRowsAreInvariant) {
@@ -95,17 +128,18 @@ TEST(MetalSelection, EverySliceOfASplitHasSomethingToAdd) {
 
 TEST(MetalSelection, OperandsThatMatmul2dCannotReadArePacked) {
   const MatrixLayout rows{DType::BF16, 64, 1, 0, 64};
-  EXPECT_FALSE(metal_operand(rows).packed);
-  EXPECT_FALSE(metal_operand(rows).column_major);
+  EXPECT_FALSE(metal_operand(rows, MetalParts::None).packed);
+  EXPECT_FALSE(metal_operand(rows, MetalParts::None).column_major);
   const MatrixLayout columns{DType::BF16, 1, 64, 4096, 16};
-  EXPECT_FALSE(metal_operand(columns).packed);
-  EXPECT_TRUE(metal_operand(columns).column_major);
+  EXPECT_FALSE(metal_operand(columns, MetalParts::None).packed);
+  EXPECT_TRUE(metal_operand(columns, MetalParts::None).column_major);
   for (const MatrixLayout& odd :
        {MatrixLayout{DType::BF16, 63, 1, 0, 64}, MatrixLayout{DType::BF16, 64, 2, 0, 64},
         MatrixLayout{DType::BF16, 64, 1, 0, 8}, MatrixLayout{DType::BF16, 64, 1, 63, 64},
         MatrixLayout{DType::BF16, 0, 1, 0, 64}, MatrixLayout{DType::I8, 8, 1, 0, 64},
         MatrixLayout{DType::BF16, std::int64_t{1} << 24, 1, 0, 64}}) {
-    EXPECT_TRUE(metal_operand(odd).packed) << odd.row_stride << " " << odd.column_stride;
+    EXPECT_TRUE(metal_operand(odd, MetalParts::None).packed)
+        << odd.row_stride << " " << odd.column_stride;
   }
 }
 

@@ -123,6 +123,43 @@ inline void store_float(device uchar* data, Word type, Index i, float value) {
   }
 }
 
+inline uint rounded_to_tf32(uint bits) {
+  constexpr uint kInfinity = 0x7F800000u, kKept = 0xFFFFE000u;
+  if ((bits & kInfinity) == kInfinity) {
+    return (bits & ~kInfinity) << 1 == 0 ? bits : (bits | 0x00400000u) & kKept;
+  }
+  const uint nearest = (bits + 0x0FFFu + (bits >> 13 & 1u)) & kKept;
+  return (nearest & kInfinity) == kInfinity ? bits & kKept : nearest;  // none becomes infinite
+}
+
+[[kernel, max_total_threads_per_threadgroup(128)]] void parts_walk(
+    device const uint* source [[buffer(0)]], device uint* destination [[buffer(1)]],
+    constant PartsParams& p [[buffer(2)]], uint group [[threadgroup_position_in_grid]],
+    uint groups [[threadgroups_per_grid]], uint simdgroup [[simdgroup_index_in_threadgroup]],
+    uint simdgroups [[simdgroups_per_threadgroup]], uint lane [[thread_index_in_simdgroup]]) {
+  const Index read_step = p.walk.source_strides[kWalkRank - 1];
+  const Index write_step = p.walk.destination_strides[kWalkRank - 1];
+  const Index step = Index(groups) * simdgroups;
+  for (Index s = Index(group) * simdgroups + simdgroup; s < p.walk.segments; s += step) {
+    const Segment segment = segment_at(s, p.walk);
+    for (int i = int(lane); i < segment.count; i += 32) {
+      const uint bits = source[segment.source + i * read_step];
+      device uint* const to = destination + segment.destination + i * write_step;
+      const uint high = rounded_to_tf32(bits);
+      if (p.code == kRounded) {
+        to[0] = high;
+        continue;
+      }
+      const bool is_finite = (high & 0x7F800000u) != 0x7F800000u;
+      const float rest = is_finite ? as_type<float>(bits) - as_type<float>(high) : 0.0f;
+      const uint low = rounded_to_tf32(as_type<uint>(rest)), finite_high = is_finite ? high : 0u;
+      to[0] = p.code == kPartsOfA ? low : finite_high;
+      to[p.part_stride] = p.code == kPartsOfA ? finite_high : low;
+      to[2 * p.part_stride] = high;
+    }
+  }
+}
+
 [[kernel, max_total_threads_per_threadgroup(128)]] void nibble_walk(
     device const uchar* source [[buffer(0)]], device uchar* destination [[buffer(1)]],
     constant NibbleParams& p [[buffer(2)]], uint first [[thread_position_in_grid]],

@@ -87,9 +87,8 @@ inline void finish(int sum, Index m, Index n, Index batch, thread const Epilogue
 
 // An element of one product: straight to C, or to the partial sums of its slice.
 template <typename Sum>
-inline void deliver(Sum sum, Index m, Index n, Index batch, Index slice,
-                    device uchar* partials, thread const EpilogueBuffers& buffers,
-                    constant GemmParams& p) {
+inline void deliver(Sum sum, Index m, Index n, Index batch, Index slice, device uchar* partials,
+                    thread const EpilogueBuffers& buffers, constant GemmParams& p) {
   if (p.slices > 1) {
     const Index at = ((slice * p.batch + batch) * p.m + m) * p.n + n;
     reinterpret_cast<device Sum*>(partials)[at] = sum;

@@ -27,8 +27,10 @@ template <typename T, typename Sum, int kRows, int kColumns, int kSimdgroups, bo
     uint group [[threadgroup_position_in_grid]], uint groups [[threadgroups_per_grid]]) {
   static_assert(kRows % 16 == 0 && kColumns % 16 == 0, "matmul2d has no such tile");
   static_assert(kSimdgroups == 4, "the kernel is bounded at 128 threads");
+  // f32 operands come rounded to tf32 already: relaxed precision takes nothing from them.
+  constexpr bool kIsTf32 = is_same_v<T, float>;
   constexpr auto descriptor = matmul2d_descriptor(
-      kRows, kColumns, static_cast<int>(dynamic_extent), kTransposeA, kTransposeB, false,
+      kRows, kColumns, static_cast<int>(dynamic_extent), kTransposeA, kTransposeB, kIsTf32,
       matmul2d_descriptor::mode::multiply_accumulate);
   matmul2d<descriptor, execution_simdgroups<kSimdgroups>> product;
   const EpilogueBuffers buffers = {c, residual, bias, a_scale, b_scale, alpha, beta};
@@ -105,3 +107,5 @@ GIRIH_INSTANTIATE("metal_gemm_i8_64x64_tensorops_i8_tn",
                   gemm_tensor<int8_t, int32_t, 64, 64, 4, true, false>);
 GIRIH_INSTANTIATE("metal_gemm_i8_64x64_tensorops_i8_tt",
                   gemm_tensor<int8_t, int32_t, 64, 64, 4, true, true>);
+GIRIH_INSTANTIATE("metal_gemm_f32_64x64_tensorops_f32_nn",
+                  gemm_tensor<float, float, 64, 64, 4, false, false>);

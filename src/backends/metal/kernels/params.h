@@ -44,6 +44,17 @@ struct WalkParams {
   Word padding;
 };
 
+// An f32 operand on its way to the matrix unit, in tf32 (10 fraction bits), to nearest even. Split
+// ones have high + low = x up to 2^-23 x, in three parts: low, high, high of A, and high, low, high
+// of B. Of infinity and NaN only the last part is not 0, so that they meet no 0 of a low part.
+enum PartsCode : Word { kRounded, kPartsOfA, kPartsOfB };
+struct PartsParams {
+  WalkParams walk;
+  Index part_stride;  // of the destination: from one part to the next
+  Word code;          // PartsCode
+  Word padding;
+};
+
 // Packed nibbles: whole bytes, then the low half of the last one if the count is odd.
 struct NibbleParams {
   Index count;

@@ -1,3 +1,4 @@
 #pragma once
 #include <metal_tensor>
+
 #include "shim/matmul2d.hpp"

@@ -1,0 +1,196 @@
+#include <cstring>
+#include <gtest/gtest.h>
+#include <numeric>
+
+#include "suites/raw_device.hpp"
+#include "support/gemm.hpp"
+
+// The backend among the caller's Metal objects.
+
+namespace girih::testing {
+namespace {
+
+using metal::id;
+using metal::Ref;
+namespace buffer = metal::buffer;
+namespace event = metal::event;
+namespace queue = metal::queue;
+
+class MetalEmbedding : public ::testing::Test {
+ protected:
+  Ref make_buffer(unsigned long bytes) {
+    return Ref(metal::device::new_buffer(device_.get(), bytes, metal::kStorageShared));
+  }
+  Result<Runtime> open(MetalHandles handles) {
+    return Runtime::open({.backend = Backend::Metal, .metal = handles});
+  }
+  MetalHandles mine() { return {.device = device_.get(), .queue = queue_.get()}; }
+
+  const metal::Pool pool_;
+  Ref device_{MTLCreateSystemDefaultDevice()};
+  Ref queue_{metal::device::new_queue(device_.get())};
+};
+
+TEST_F(MetalEmbedding, TheCallersDeviceAndQueueAreUsed) {
+  {
+    Runtime runtime = must(open(mine()));
+    EXPECT_EQ(must(runtime.native_handle(NativeObject::MetalDevice)), device_.get());
+    EXPECT_EQ(must(runtime.native_handle(NativeObject::MetalQueue)), queue_.get());
+    const Tensor x = tensor_of(runtime, {2, 2}, DType::F32, std::vector<float>{1, 2, 3, 4});
+    const Tensor c = must(runtime.tensor({2, 2}, DType::F32));
+    must(gemm(runtime, {.a = x, .b = x, .c = c}));
+    EXPECT_EQ(floats_of(runtime, c), (std::vector<float>{7, 10, 15, 22}));
+  }
+  // The queue is as it was: no memory of the runtime's is resident on it.
+  const Ref mark(metal::device::new_shared_event(device_.get()));
+  queue::signal(queue_.get(), mark.get(), 1);
+  EXPECT_TRUE(event::wait(mark.get(), 1, 1000));
+  Runtime runtime = must(open({.device = {}, .queue = queue_.get()}));
+  EXPECT_EQ(must(runtime.native_handle(NativeObject::MetalDevice)), device_.get());
+  Runtime own = must(open({.device = device_.get(), .queue = {}}));
+  EXPECT_NE(must(own.native_handle(NativeObject::MetalQueue)), queue_.get());
+}
+
+TEST_F(MetalEmbedding, WorkOfTheCallerInThatQueueIsBeforeAndAfterOurs) {
+  Runtime runtime = must(open(mine()));
+  const Ref gate(metal::device::new_shared_event(device_.get()));
+  const Ref done(metal::device::new_shared_event(device_.get()));
+  const Tensor x = must(runtime.tensor({8}, DType::F32));
+  must(runtime.synchronize());
+  queue::wait(queue_.get(), gate.get(), 1);
+  must(fill(runtime, {.destination = x, .value = 3}));
+  const Event ours = must(runtime.submit());
+  queue::signal(queue_.get(), done.get(), 1);
+  EXPECT_FALSE(event::wait(done.get(), 1, 1));
+  EXPECT_FALSE(must(runtime.completed(ours)));
+  event::set_value(gate.get(), 1);
+  EXPECT_TRUE(event::wait(done.get(), 1, 1000));
+  EXPECT_TRUE(must(runtime.completed(ours)));
+}
+
+TEST_F(MetalEmbedding, WhatIsNoQueueOfThatDeviceIsRefused) {
+  const Ref other(MTLCreateSystemDefaultDevice());
+  const Ref classic = make_buffer(16);  // an object that does not take command buffers
+  EXPECT_TRUE(refused(open({.device = other.get(), .queue = queue_.get()}), Code::InvalidOption,
+                      "another device"));
+  EXPECT_TRUE(
+      refused(open({.device = {}, .queue = classic.get()}), Code::InvalidOption, "MTL4Command"));
+  EXPECT_TRUE(
+      refused(open({.device = {}, .queue = nullptr}), Code::InvalidOption, "queue is null"));
+  EXPECT_TRUE(
+      refused(open({.device = nullptr, .queue = {}}), Code::InvalidOption, "device is null"));
+}
+
+TEST_F(MetalEmbedding, ABufferIsUsedInPlaceAndHandedBackOnce) {
+  Runtime runtime = must(open(mine()));
+  const Ref memory = make_buffer(256);
+  auto* const values = static_cast<float*>(buffer::contents(memory.get()));
+  std::iota(values, values + 64, 0.0F);
+  int returned = 0;
+  {
+    const Tensor x = must(runtime.wrap(
+        {.handle = memory.get(), .bytes = 256, .byte_offset = 64, .deleter = [&] { ++returned; }},
+        {4, 4}, DType::F32));
+    EXPECT_EQ(floats_of(runtime, x)[5], 21.0F);
+    must(fill(runtime, {.destination = x, .value = 2}));
+    must(runtime.synchronize());
+    EXPECT_EQ(values[16], 2.0F);
+    EXPECT_EQ(values[15], 15.0F);
+    EXPECT_EQ(values[32], 32.0F);
+    const NativeMemory back = must(runtime.native_handle(must(x.slice(0, 1, 2))));
+    EXPECT_EQ(back.handle, memory.get());
+    EXPECT_EQ(back.byte_offset, 64U + 16U);
+    must(fill(runtime, {.destination = x, .value = 5}));
+    EXPECT_EQ(runtime.memory().wrapped, 192U);
+  }
+  EXPECT_EQ(returned, 0);  // queued work uses it
+  must(runtime.synchronize());
+  EXPECT_EQ(returned, 1);
+  EXPECT_EQ(values[16], 5.0F);
+}
+
+TEST_F(MetalEmbedding, TwoTensorsMayLieInOneBuffer) {
+  Runtime runtime = must(open(mine()));
+  const Ref memory = make_buffer(512);
+  const Tensor a = must(runtime.wrap({.handle = memory.get(), .bytes = 512}, {16}, DType::F32));
+  Tensor b = must(
+      runtime.wrap({.handle = memory.get(), .bytes = 512, .byte_offset = 256}, {16}, DType::F32));
+  must(fill(runtime, {.destination = a, .value = 1}));
+  must(copy(runtime, {.source = a, .destination = b}));
+  EXPECT_EQ(floats_of(runtime, b), std::vector<float>(16, 1.0F));
+  b = Tensor();
+  must(runtime.synchronize());
+  must(fill(runtime, {.destination = a, .value = 2}));  // still resident
+  EXPECT_EQ(floats_of(runtime, a), std::vector<float>(16, 2.0F));
+}
+
+TEST_F(MetalEmbedding, WhatCannotBeWrappedIsRefused) {
+  Runtime runtime = must(open(mine()));
+  const Ref memory = make_buffer(64);
+  bool was_called = false;
+  const auto wrap = [&](void* handle, std::uint64_t bytes, std::uint64_t offset) {
+    return runtime.wrap({.handle = handle,
+                         .bytes = bytes,
+                         .byte_offset = offset,
+                         .deleter = [&] { was_called = true; }},
+                        {8}, DType::F32);
+  };
+  EXPECT_TRUE(refused(wrap(memory.get(), 128, 0), Code::Unwrappable, "64 bytes, 128"));
+  EXPECT_TRUE(refused(wrap(nullptr, 64, 0), Code::Unwrappable, "null"));
+  EXPECT_TRUE(refused(wrap(memory.get(), 64, 48), Code::Unwrappable, "offset 48"));
+  EXPECT_TRUE(refused(wrap(memory.get(), 64, 2), Code::Unwrappable, ""));
+  EXPECT_FALSE(was_called);
+  EXPECT_TRUE(succeeded(wrap(memory.get(), 64, 32)));
+}
+
+TEST_F(MetalEmbedding, EventsOfTheCallerOrderWork) {
+  Runtime runtime = must(open({.device = device_.get(), .queue = {}}));
+  const Ref gate(metal::device::new_shared_event(device_.get()));
+  const Ref done(metal::device::new_shared_event(device_.get()));
+  const Tensor x = must(runtime.tensor({8}, DType::F32));
+  must(runtime.synchronize());
+  must(runtime.wait_for({.handle = gate.get(), .value = 4}));
+  must(fill(runtime, {.destination = x, .value = 3}));
+  must(runtime.record({.handle = done.get(), .value = 9}));
+  EXPECT_FALSE(event::wait(done.get(), 9, 1));
+  EXPECT_EQ(event::value(done.get()), 0U);
+  event::set_value(gate.get(), 3);  // one short
+  EXPECT_FALSE(event::wait(done.get(), 9, 1));
+  event::set_value(gate.get(), 4);
+  EXPECT_TRUE(event::wait(done.get(), 9, 1000));
+  EXPECT_EQ(floats_of(runtime, x), std::vector<float>(8, 3.0F));
+}
+
+TEST_F(MetalEmbedding, PrepareCompilesAndQueuesNothing) {
+  Runtime runtime = must(open(mine()));
+  const Tensor x = must(runtime.tensor({64, 64}, DType::BF16));
+  const Tensor c = must(runtime.tensor({64, 64}, DType::F32));
+  must(runtime.synchronize());
+  const std::vector<OpDesc> calls = {GemmDesc{.a = x, .b = x, .c = c},
+                                     FillDesc{.destination = c, .value = 1}};
+  must(prepare(runtime, calls));
+  EXPECT_EQ(runtime.dispatch_count(), 0U);
+  EXPECT_EQ(floats_of(runtime, c), std::vector<float>(64 * 64, 0.0F));
+  const std::map<std::string, int> made = emulator::live_objects();
+  must(gemm(runtime, {.a = x, .b = x, .c = c}));
+  must(fill(runtime, {.destination = c, .value = 1}));
+  must(runtime.synchronize());
+  EXPECT_EQ(emulator::live_objects(), made);  // no library, no pipeline, no buffer more
+  Runtime fresh = must(open(mine()));
+  const Tensor y = must(fresh.tensor({64, 64}, DType::BF16));
+  const Tensor d = must(fresh.tensor({64, 64}, DType::F32));
+  must(fresh.synchronize());
+  const std::map<std::string, int> before = emulator::live_objects();
+  must(gemm(fresh, {.a = y, .b = y, .c = d}));  // unprepared, the same call makes some
+  EXPECT_NE(emulator::live_objects(), before);
+  emulator::fail_library("gemm_tensor", "program_source:1:1: error: broken");
+  Runtime broken = must(open(mine()));
+  const Tensor z = must(broken.tensor({64, 64}, DType::BF16));
+  const Tensor e = must(broken.tensor({64, 64}, DType::F32));
+  const std::vector<OpDesc> one = {GemmDesc{.a = z, .b = z, .c = e}};
+  EXPECT_TRUE(refused(prepare(broken, one), Code::BackendUnavailable, "error: broken"));
+  emulator::fail_library("gemm_tensor", "");
+}
+
+}  // namespace
+}  // namespace girih::testing

@@ -1,0 +1,138 @@
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <span>
+
+#include <girih/overlay.hpp>
+
+#include "device/control.hpp"
+#include "emulator/kernel.hpp"
+#include "support/gemm.hpp"
+
+// Kernels of a caller's in the backend's queue and graphs.
+
+namespace girih::testing {
+namespace {
+
+using Floats = std::vector<float>;
+
+struct Line {
+  float slope, offset;
+};
+
+std::string text_of(const char* library) {
+  return emulator::find_library_named(library)->text;
+}
+KernelImage image_of(const std::string& text) {
+  return {.image = std::as_bytes(std::span(text)), .path = {}};
+}
+
+class MetalOverlay : public ::testing::Test {
+ protected:
+  Status run_line(const Tensor& x, const Tensor& y, Line line, std::uint32_t threads = 32) {
+    const std::vector<KernelArgument> arguments = {x, y, line, std::uint32_t(x.size())};
+    return launch(runtime_, {.kernel = "along_line",
+                             .grid = {.x = 2},
+                             .block = {.x = threads},
+                             .arguments = arguments});
+  }
+  void add() { must(add_kernels(runtime_, image_of(text_))); }
+
+  const std::string text_ = text_of("overlay");
+  Runtime runtime_ = must(Runtime::open({.backend = Backend::Metal}));
+  Tensor x_ = tensor_of(runtime_, {40}, DType::F32, Floats(40, 3));
+  Tensor y_ = must(runtime_.tensor({40}, DType::F32));
+};
+
+TEST_F(MetalOverlay, TextFromMemoryAndFromAFileRuns) {
+  EXPECT_EQ(must(add_kernels(runtime_, image_of(text_))),
+            (std::vector<std::string>{"along_line", "write_places"}));
+  must(run_line(x_, y_, {2, 1}));
+  EXPECT_EQ(floats_of(runtime_, y_), Floats(40, 7));
+  EXPECT_EQ(runtime_.dispatch_count(), 1U);
+  const auto path = std::filesystem::temp_directory_path() /
+                    ("girih_overlay_" + std::to_string(runtime_.id()) + ".metal");
+  std::ofstream(path) << text_;
+  Runtime other = must(Runtime::open({.backend = Backend::Metal}));
+  EXPECT_EQ(must(add_kernels(other, {.image = {}, .path = path.string()})).size(), 2U);
+  std::filesystem::remove(path);
+  EXPECT_TRUE(refused(add_kernels(other, {.image = {}, .path = path.string()}), Code::FileNotFound,
+                      path.string()));
+}
+
+TEST_F(MetalOverlay, ExtentsOfThreeDimensionsArrive) {
+  add();
+  const Tensor out = must(runtime_.tensor({3, 4, 16}, DType::I32));
+  const std::vector<KernelArgument> arguments = {out};
+  must(launch(runtime_, {.kernel = "write_places",
+                         .grid = {.x = 1, .y = 3},
+                         .block = {.x = 16, .y = 4},
+                         .arguments = arguments}));
+  std::vector<std::int32_t> got(3 * 4 * 16);
+  must(runtime_.download(out, std::span(got)));
+  EXPECT_EQ(got[0], 0);
+  EXPECT_EQ(got[2 * 64 + 3 * 16 + 15], 203);
+}
+
+TEST_F(MetalOverlay, LaunchesAreNodesOfAGraphBetweenOurs) {
+  add();
+  const Tensor z = must(runtime_.tensor({40}, DType::F32));
+  Graph graph = must(capture(runtime_, [&]() -> Status {
+    must(fill(runtime_, {.destination = x_, .value = 5}));
+    must(run_line(x_, y_, {2, 0}));
+    must(run_line(y_, x_, {1, -4}));
+    return copy(runtime_, {.source = x_, .destination = z});
+  }));
+  for (int i = 0; i < 2; ++i) {
+    must(fill(runtime_, {.destination = z, .value = 0}));
+    must(graph.replay());
+    EXPECT_EQ(floats_of(runtime_, z), Floats(40, 6));
+  }
+}
+
+TEST_F(MetalOverlay, TheCompilersTextComesBack) {
+  emulator::fail_library("overlay", "program_source:9:5: error: use of undeclared 'y'\nmore");
+  EXPECT_TRUE(refused(add_kernels(runtime_, image_of(text_)), Code::FileFormat,
+                      "program_source:9:5: error: use of undeclared 'y'"));
+  emulator::fail_library("overlay", "");
+  EXPECT_TRUE(
+      refused(add_kernels(runtime_, image_of("kernel void f( {")), Code::FileFormat, "error: "));
+  EXPECT_TRUE(refused(run_line(x_, y_, {1, 1}), Code::InvalidOption, "along_line"));
+  EXPECT_TRUE(succeeded(runtime_.health()));
+  add();
+  EXPECT_TRUE(succeeded(run_line(x_, y_, {1, 1})));
+}
+
+TEST_F(MetalOverlay, NamesMustNotCollide) {
+  add();
+  EXPECT_TRUE(refused(add_kernels(runtime_, image_of(text_)), Code::InvalidOption, "added before"));
+  EXPECT_TRUE(refused(add_kernels(runtime_, image_of(text_of("overlay_collision"))),
+                      Code::InvalidOption, "metal_fill_any_1x512_simt' is taken"));
+  EXPECT_TRUE(succeeded(run_line(x_, y_, {1, 1})));
+}
+
+TEST_F(MetalOverlay, LaunchesThatTheKernelCannotTakeAreRefused) {
+  add();
+  const std::uint32_t count = 40;
+  constexpr const char* kName = "along_line";
+  const auto try_launch = [&](std::vector<KernelArgument> arguments, KernelDesc desc) {
+    desc.arguments = arguments;
+    return launch(runtime_, desc);
+  };
+  const std::vector<KernelArgument> good = {x_, y_, Line{1, 1}, count};
+  EXPECT_TRUE(
+      refused(try_launch({x_, y_, Line{1, 1}}, {.kernel = kName}), Code::InvalidOption, "takes 4"));
+  EXPECT_TRUE(refused(try_launch({x_, y_, 1.0F, count}, {.kernel = kName}), Code::InvalidOption,
+                      "argument 2"));
+  EXPECT_TRUE(refused(try_launch(good, {.kernel = kName, .block = {.x = 2048}}),
+                      Code::InvalidOption, "threads"));
+  EXPECT_TRUE(refused(try_launch(good, {.kernel = kName, .grid = {.x = 2}, .cluster = {.x = 2}}),
+                      Code::InvalidOption, "clusters"));
+  EXPECT_TRUE(refused(try_launch(good, {.kernel = kName, .shared_bytes = 16}), Code::InvalidOption,
+                      "shared"));
+  EXPECT_EQ(runtime_.dispatch_count(), 0U);
+}
+
+}  // namespace
+}  // namespace girih::testing

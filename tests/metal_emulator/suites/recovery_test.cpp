@@ -1,0 +1,93 @@
+#include <gtest/gtest.h>
+
+#include "device/control.hpp"
+#include "support/gemm.hpp"
+
+// What a failure of the device leaves, and what recover() makes of it.
+
+namespace girih::testing {
+namespace {
+
+class MetalRecovery : public ::testing::Test {
+ protected:
+  ~MetalRecovery() override { emulator::stall(false); }
+  Status multiply() { return gemm(runtime_, {.a = a_, .b = a_, .c = c_}); }
+  void expect_works() {
+    must(fill(runtime_, {.destination = c_, .value = 9}));
+    must(multiply());
+    EXPECT_EQ(floats_of(runtime_, c_), (std::vector<float>{7, 10, 15, 22}));
+  }
+  Runtime runtime_ = must(Runtime::open({.backend = Backend::Metal}));
+  Tensor a_ = tensor_of(runtime_, {2, 2}, DType::F32, std::vector<float>{1, 2, 3, 4});
+  Tensor c_ = must(runtime_.tensor({2, 2}, DType::F32));
+};
+
+TEST_F(MetalRecovery, AfterEveryKindOfFailure) {
+  Graph graph = must(capture(runtime_, [&] { return multiply(); }));
+  for (const long code : {1L, 3L, 6L}) {
+    must(multiply());
+    emulator::fail_next_commit(code, "the reason given");
+    const Result<Event> event = runtime_.submit();
+    ASSERT_FALSE(runtime_.synchronize());
+    ASSERT_FALSE(multiply());  // it stays failed
+    must(runtime_.recover());
+    EXPECT_TRUE(succeeded(runtime_.health()));
+    if (event) {
+      EXPECT_TRUE(must(runtime_.completed(*event)));
+    }
+    expect_works();
+    must(fill(runtime_, {.destination = c_, .value = 0}));
+    must(graph.replay());
+    EXPECT_EQ(floats_of(runtime_, c_), (std::vector<float>{7, 10, 15, 22}));
+  }
+}
+
+TEST_F(MetalRecovery, TakesBackNothingThatWasNotCommitted) {
+  must(multiply());
+  emulator::fail_next_commit(6, "gone");
+  ASSERT_FALSE(runtime_.synchronize());
+  must(runtime_.recover());
+  must(runtime_.recover());  // of a healthy runtime: nothing
+  expect_works();
+}
+
+TEST_F(MetalRecovery, WaitsForWorkThatStillRuns) {
+  must(multiply());
+  const Event event = must(runtime_.submit());
+  emulator::stall(true);
+  ASSERT_TRUE(refused(runtime_.wait(event), Code::TimedOut, "60 s"));
+  EXPECT_TRUE(refused(runtime_.recover(), Code::TimedOut, "still works"));
+  EXPECT_TRUE(refused(multiply(), Code::RuntimePoisoned, "60 s"));
+  emulator::stall(false);
+  must(runtime_.recover());
+  EXPECT_TRUE(must(runtime_.completed(event)));
+  expect_works();
+}
+
+TEST_F(MetalRecovery, FailuresAreToldApart) {
+  struct Case {
+    long number;
+    const char* text;
+    Code code;
+    const char* word;
+  };
+  for (const auto& [number, text, code, word] :
+       {Case{1, "took too long", Code::TimedOut, "stopped the work"},
+        Case{6, "Impacting Interactivity (0000000e)", Code::TimedOut, "for the display"},
+        Case{3, "no memory", Code::OutOfMemory, "ran out of memory"},
+        Case{4, "unplugged", Code::DeviceFailed, "code 4"}}) {
+    must(multiply());
+    emulator::fail_next_commit(number, text);
+    EXPECT_TRUE(refused(runtime_.synchronize(), code, word));
+    must(runtime_.recover());
+  }
+  expect_works();
+}
+
+TEST_F(MetalRecovery, IsRefusedInsideACapture) {
+  EXPECT_TRUE(refused(capture(runtime_, [&] { return runtime_.recover(); }), Code::CaptureMisuse,
+                      "recover"));
+}
+
+}  // namespace
+}  // namespace girih::testing
