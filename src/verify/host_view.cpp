@@ -26,7 +26,7 @@ std::string index_of(const Shape& shape, std::int64_t position) {
     index[static_cast<std::size_t>(d)] = position % shape[d];
     position /= shape[d];
   }
-  return "[" + joined(index, ", ") + "]";
+  return formatted("[{}]", joined(index, ", "));
 }
 
 }  // namespace girih::inline v0::verify

@@ -34,7 +34,7 @@ class ReplayLine(CommandTest):
         self.assertIn("cpu_gemm_", text)
         self.assertEqual(text.count("verified"), 2)
         self.assertIn(" ok", self.succeed("replay-line", FILL))
-        for text in (FILL, FILL + "\n"):
+        for text in (FILL, FILL + "\n", FILL + "\r\n\n"):
             self.assertIn(" ok", self.succeed("replay-line", "--file", "-", input=text))
 
     def test_what_was_refused_when_recorded_is_refused_again(self):

@@ -57,6 +57,8 @@ def check_pkg_config(work, prefix, example, shared):
         expect_library(program, shared)
         libraries = {"LD_LIBRARY_PATH": str(folder.parent)}
         print(run(program, env=libraries), end="")
+        run(os.environ.get("CC", "cc"), CONSUMER / "program.c", "-o", program, *flags)
+        print(run(program, env=libraries), end="")
 
 
 def check_installed(work, build, example, shared):

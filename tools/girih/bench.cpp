@@ -1,13 +1,14 @@
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <memory>
+#include <span>
 
 #include "core/error.hpp"
 #include "girih/bench_cases.hpp"
 #include "girih/bench_report.hpp"
 #include "girih/commands.hpp"
 #include "girih/options.hpp"
+#include "io/file.hpp"
 #include "runtime/state.hpp"
 
 namespace girih::cli {
@@ -24,12 +25,13 @@ struct BenchArguments {
   std::optional<int> rounds;
 };
 
+/// The whole report in place of the last one, or that one stays.
 Status write_report(const std::string& path, const Json& json) {
-  std::ofstream file(path, std::ios::trunc);
-  file << json.dump(1) << '\n';
-  file.close();
-  if (!file) return error(Code::FileWrite, "{}: cannot be written", path);
-  return {};
+  Result<OutputFile> file = OutputFile::create(path);
+  if (!file) return file.error();
+  const std::string text = json.dump(1) + '\n';
+  GIRIH_TRY(file->write(std::as_bytes(std::span(text))));
+  return file->commit();
 }
 
 Result<std::vector<std::unique_ptr<Peer>>> load_peers(const BenchArguments& arguments,
@@ -109,6 +111,11 @@ Result<int> run(const BenchArguments& arguments) {
   report.threads = device.threads();
   report.options = options_of(arguments, device.info().backend);
   for (const auto& peer : *peers) report.peers.emplace_back(peer->name(), peer->description());
+  // A path that cannot be written is found before anything is timed.
+  if (!arguments.file.empty() && arguments.file != "-") {
+    const Result<OutputFile> file = OutputFile::create(arguments.file);
+    if (!file) return file.error();
+  }
   GIRIH_TRY(time_cases(*runtime, *cases, *peers, arguments.file, report));
   if (report.rows.empty()) return report.failures.front().error;
   if (arguments.file == "-") {

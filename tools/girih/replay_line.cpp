@@ -20,7 +20,7 @@ struct ReplayOptions {
   bool json = false;
 };
 
-/// The lines to run, with their numbers for messages.
+/// The lines to run, with their numbers for messages; without empty ones at the end.
 Result<std::vector<std::string>> read_lines(const ReplayOptions& options) {
   if (options.file.empty()) return options.lines;
   std::ifstream file;
@@ -30,7 +30,11 @@ Result<std::vector<std::string>> read_lines(const ReplayOptions& options) {
   }
   std::istream& in = options.file == "-" ? std::cin : file;
   std::vector<std::string> lines;
-  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  for (std::string line; std::getline(in, line);) {
+    if (line.ends_with('\r')) line.pop_back();
+    lines.push_back(line);
+  }
+  while (!lines.empty() && lines.back().empty()) lines.pop_back();
   return lines;
 }
 
