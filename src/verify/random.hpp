@@ -23,7 +23,9 @@ class Random {
   }
   /// Uniform in [low, high]; the bias of the remainder is below 2^-40 for the ranges used here.
   constexpr std::int64_t integer(std::int64_t low, std::int64_t high) noexcept {
-    return low + static_cast<std::int64_t>(bits() % static_cast<std::uint64_t>(high - low + 1));
+    const auto first = static_cast<std::uint64_t>(low);
+    return static_cast<std::int64_t>(first +
+                                     bits() % (static_cast<std::uint64_t>(high) - first + 1));
   }
   /// True once in `n` times.
   constexpr bool one_in(std::int64_t n) noexcept { return integer(1, n) == 1; }
