@@ -1,8 +1,10 @@
 #include "backends/device.hpp"
 
+#include <algorithm>
+
 #include "core/error.hpp"
 
-// What a backend answers of what it does not have.
+// What backends share, and what one answers of what it does not have.
 
 namespace girih::inline v0 {
 namespace {
@@ -25,6 +27,14 @@ std::string_view name(NativeObject object) noexcept {
       return "Metal queue";
   }
   return "unknown object";
+}
+
+Status check_name(std::string_view name, std::span<const KernelInfo> own, bool is_added) noexcept {
+  const bool is_own = std::any_of(own.begin(), own.end(),
+                                  [&](const KernelInfo& kernel) { return kernel.name == name; });
+  if (!is_own && !is_added) return {};
+  return error(Code::InvalidOption, "add_kernels: the name '{}' is taken by a kernel {}", name,
+               is_own ? "of girih" : "that was added before");
 }
 
 Status Device::recover() noexcept {

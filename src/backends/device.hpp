@@ -43,6 +43,9 @@ struct ForeignKernel {
   std::uint32_t most_shared_bytes = 0;  ///< that a launch may ask for
   std::uint32_t most_cluster = 8;       ///< blocks
 };
+/// The collision rule of kernels that are added: InvalidOption if one of girih's `own` rows has the
+/// name, or one added earlier (`is_added`).
+Status check_name(std::string_view name, std::span<const KernelInfo> own, bool is_added) noexcept;
 /// A checked launch of one.
 struct KernelCall {
   const ForeignKernel* kernel = nullptr;

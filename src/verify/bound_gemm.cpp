@@ -260,7 +260,12 @@ GemmReference BoundGemm::reference() const {
   operands.b_scale = floats(b_scale_);
   operands.alpha = floats(alpha_);
   operands.beta = floats(beta_);
-  return reference_gemm(*problem_, operands);
+  // Where no row splits f32, Fast runs the exact kernels and is held to their bound.
+  GemmProblem judged = *problem_;
+  if (backend_ != Backend::Metal && judged.precision == Precision::Fast) {
+    judged.precision = Precision::Exact;
+  }
+  return reference_gemm(judged, operands);
 }
 
 Comparison BoundGemm::judge() const {

@@ -1,6 +1,5 @@
 #include "backends/cuda/overlays.hpp"
 
-#include <algorithm>
 #include <array>
 
 #include "backends/cuda/image.hpp"
@@ -96,14 +95,6 @@ Result<std::list<ForeignKernel>> Overlays::kernels_of(cudaLibrary_t library) {
   return kernels;
 }
 
-Status Overlays::check_name(std::string_view name, std::span<const KernelInfo> own) const noexcept {
-  const bool is_own = std::any_of(own.begin(), own.end(),
-                                  [&](const KernelInfo& kernel) { return kernel.name == name; });
-  if (!is_own && find(name) == nullptr) return {};
-  return error(Code::InvalidOption, "add_kernels: the name '{}' is taken by a kernel {}", name,
-               is_own ? "of girih" : "that was added before");
-}
-
 Result<std::vector<std::string>> Overlays::add(const KernelImage& image,
                                                std::span<const KernelInfo> own) noexcept try {
   const Inside inside(home_);
@@ -120,7 +111,7 @@ Result<std::vector<std::string>> Overlays::add(const KernelImage& image,
   if (!added) return added.error();
   std::vector<std::string> names;
   for (const ForeignKernel& kernel : *added) {
-    GIRIH_TRY(check_name(kernel.name, own));
+    GIRIH_TRY(check_name(kernel.name, own, find(kernel.name) != nullptr));
     names.push_back(kernel.name);
   }
   libraries_.push_back(*library);

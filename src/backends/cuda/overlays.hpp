@@ -24,7 +24,6 @@ class Overlays {
   Result<cudaLibrary_t> load(const KernelImage& image) noexcept;
   Result<std::list<ForeignKernel>> kernels_of(cudaLibrary_t library);
   Status describe(cudaKernel_t function, ForeignKernel& kernel);
-  Status check_name(std::string_view name, std::span<const KernelInfo> own) const noexcept;
 
   const Home& home_;
   std::vector<cudaLibrary_t> libraries_;

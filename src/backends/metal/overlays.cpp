@@ -75,14 +75,6 @@ Result<std::list<Overlays::Added>> Overlays::kernels_of(id library) const {
   return kernels;
 }
 
-Status Overlays::check_name(std::string_view name, std::span<const KernelInfo> own) const noexcept {
-  const bool is_own = std::any_of(own.begin(), own.end(),
-                                  [&](const KernelInfo& kernel) { return kernel.name == name; });
-  if (!is_own && find(name) == nullptr) return {};
-  return error(Code::InvalidOption, "add_kernels: the name '{}' is taken by a kernel {}", name,
-               is_own ? "of girih" : "that was added before");
-}
-
 Result<std::vector<std::string>> Overlays::add(const KernelImage& image,
                                                std::span<const KernelInfo> own) noexcept try {
   const Pool pool;
@@ -96,7 +88,7 @@ Result<std::vector<std::string>> Overlays::add(const KernelImage& image,
   if (!kernels) return kernels.error();
   std::vector<std::string> names;
   for (const Added& added : *kernels) {
-    GIRIH_TRY(check_name(added.kernel.name, own));
+    GIRIH_TRY(check_name(added.kernel.name, own, find(added.kernel.name) != nullptr));
     names.push_back(added.kernel.name);
   }
   added_.splice(added_.end(), *kernels);  // a pipeline keeps what it needs of its library

@@ -24,7 +24,6 @@ class Overlays {
     Ref pipeline;
   };
   Result<std::list<Added>> kernels_of(id library) const;
-  Status check_name(std::string_view name, std::span<const KernelInfo> own) const noexcept;
 
   const Pipelines& pipelines_;
   std::list<Added> added_;  ///< calls point into it
