@@ -26,15 +26,21 @@ double median_of_sorted(std::span<const double> values) {
 /// The largest r for which [x_(r), x_(n+1-r)], counted from 1, covers the median with the wanted
 /// confidence: coverage is 1 - 2 P(Binomial(n, 1/2) < r). 0 if there is none.
 std::size_t covering_rank(std::size_t n) {
-  double tail = std::ldexp(1.0, -static_cast<int>(n));  // P(exactly 0)
-  double below = tail;
+  // log2 P(exactly rank): 2^-n itself underflows from n = 1075 on.
+  double tail = -static_cast<double>(n);
+  double below = std::exp2(tail);
   std::size_t rank = 0;
   while (1 - 2 * below >= kConfidence && 2 * (rank + 1) <= n) {
     ++rank;
-    tail *= static_cast<double>(n - rank + 1) / static_cast<double>(rank);
-    below += tail;
+    tail += std::log2(static_cast<double>(n - rank + 1) / static_cast<double>(rank));
+    below += std::exp2(tail);
   }
   return rank;
+}
+
+/// Whether the whole interval lies within a factor of 1 + `noise` of 1.
+bool lies_near_one(const Interval& ratio, double noise) {
+  return ratio.low >= 1 / (1 + noise) && ratio.high <= 1 + noise;
 }
 
 }  // namespace
@@ -47,7 +53,8 @@ Interval median_interval(std::span<const double> values) {
   if (values.empty()) return {};
   const std::vector<double> ordered = sorted(values);
   const std::size_t rank = std::max<std::size_t>(covering_rank(ordered.size()), 1);
-  return {median_of_sorted(ordered), ordered[rank - 1], ordered[ordered.size() - rank]};
+  return {median_of_sorted(ordered), ordered[rank - 1], ordered[ordered.size() - rank],
+          static_cast<int>(ordered.size())};
 }
 
 double geometric_mean(std::span<const double> values) {
@@ -79,20 +86,17 @@ std::string_view name(Verdict verdict) noexcept {
   return "UNDECIDED";
 }
 
-double noise_of(const Interval& control) {
-  return std::max({control.high - 1, 1 / control.low - 1, 0.0});
-}
-
-Verdict judge(const Interval& ratio, double noise) {
+Verdict judge(const Interval& ratio, const Interval& control) {
+  if (!ratio.reaches_confidence() || !control.reaches_confidence()) return Verdict::Undecided;
+  const double noise = std::max({control.high - 1, 1 / control.low - 1, 0.0});
   if (ratio.low > 1 + noise) return Verdict::Faster;
   if (ratio.high < 1 / (1 + noise)) return Verdict::Slower;
-  const double tie = std::max(kTie, noise);
-  if (ratio.low >= 1 / (1 + tie) && ratio.high <= 1 + tie) return Verdict::Tie;
-  return Verdict::Undecided;
+  return lies_near_one(ratio, std::max(kTie, noise)) ? Verdict::Tie : Verdict::Undecided;
 }
 
 Verdict judge_control(const Interval& control) {
-  return judge(control, kTie) == Verdict::Tie ? Verdict::Tie : Verdict::Undecided;
+  const bool ties = control.reaches_confidence() && lies_near_one(control, kTie);
+  return ties ? Verdict::Tie : Verdict::Undecided;
 }
 
 }  // namespace girih::inline v0

@@ -17,6 +17,9 @@ struct Interval {
   double median = 0;
   double low = 0;
   double high = 0;
+  int samples = 0;
+
+  [[nodiscard]] bool reaches_confidence() const noexcept { return samples >= kFewestRounds; }
 };
 
 /// Median of finite values; 0 for none. Even counts give the mean of the middle two.
@@ -27,18 +30,17 @@ double geometric_mean(std::span<const double> values);
 /// Per-round ratios baseline / candidate: above 1 the candidate is faster. The spans pair up.
 Interval paired_ratio(std::span<const double> baseline, std::span<const double> candidate);
 
-/// What a paired ratio, held against the noise of the rig, comes to.
+/// What a paired ratio, held against the noise of the rig, comes to. The noise is how far from 1 a
+/// control, of one side against itself, strayed.
 enum class Verdict : std::uint8_t {
   Faster,     ///< the whole interval lies above 1 + noise
   Slower,     ///< the whole interval lies below 1 / (1 + noise)
   Tie,        ///< the whole interval lies within 2 %, or the noise if that is more, of 1
-  Undecided,  ///< none of these: more rounds are needed
+  Undecided,  ///< none of these, or an interval of too few samples: more rounds are needed
 };
 std::string_view name(Verdict verdict) noexcept;
 
-/// How far from 1 a control of the baseline against itself strayed.
-double noise_of(const Interval& control);
-Verdict judge(const Interval& ratio, double noise);
+Verdict judge(const Interval& ratio, const Interval& control);
 /// Of the control, which cannot be held against the noise that is read off it: Tie within 2 % of 1,
 /// else Undecided.
 Verdict judge_control(const Interval& control);

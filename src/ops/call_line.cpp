@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view kFormat = "girih-call-";
 constexpr std::string_view kVersion = "1";
 constexpr std::size_t kLongest =
-    4096;  ///< a line of every field with extents of 19 digits has 2300
+    4096;  ///< a line of every field with extents of 19 digits has 2600
 
 enum class Need : std::uint8_t { Optional, Required };
 
@@ -61,6 +61,29 @@ constexpr std::string_view name(Granularity value) noexcept {
                                            : "tensor";
 }
 
+// The options of a call, by their last values. A caller may set one to what is none of them.
+
+constexpr Granularity last_of(Granularity) {
+  return Granularity::PerColumn;
+}
+constexpr Activation last_of(Activation) {
+  return Activation::Silu;
+}
+constexpr Precision last_of(Precision) {
+  return Precision::Tf32;
+}
+constexpr Path last_of(Path) {
+  return Path::Portable;
+}
+constexpr Reproducibility last_of(Reproducibility) {
+  return Reproducibility::RowInvariant;
+}
+template <class T>
+concept Option = requires(T value) {
+  last_of(value);
+};
+constexpr char kNumberMark = '#';
+
 // How each type of field is written.
 
 std::string show(bool value) {
@@ -87,11 +110,11 @@ std::string show(const ViewLine& view) {
 std::string show(const std::optional<ViewLine>& view) {
   return view ? show(*view) : "none";
 }
-std::string show(const std::optional<std::int64_t>& bytes) {
-  return formatted("{}", bytes.value_or(0));
-}
 template <class Enum>
 requires std::is_enum_v<Enum> std::string show(Enum value) {
+  if constexpr (Option<Enum>) {
+    if (value > last_of(value)) return formatted("{}{}", kNumberMark, static_cast<int>(value));
+  }
   return std::string(name(value));
 }
 
@@ -120,9 +143,6 @@ bool read(std::string_view text, std::string& value) {
 bool read(std::string_view text, ScalarLine& scalar) noexcept {
   scalar = {.on_device = text == "device"};
   return scalar.on_device || read_number(text, scalar.value);
-}
-bool read(std::string_view text, std::optional<std::int64_t>& bytes) noexcept {
-  return read_number(text, bytes.emplace()) && *bytes >= 0;
 }
 
 /// The text before `mark`, which is dropped with it; nothing if there is no mark.
@@ -186,20 +206,13 @@ bool read(std::string_view text, Op& value) noexcept {
 bool read(std::string_view text, Backend& value) noexcept {
   return read_name(text, Backend::Rocm, value);
 }
-bool read(std::string_view text, Granularity& value) noexcept {
-  return read_name(text, Granularity::PerColumn, value);
-}
-bool read(std::string_view text, Activation& value) noexcept {
-  return read_name(text, Activation::Silu, value);
-}
-bool read(std::string_view text, Precision& value) noexcept {
-  return read_name(text, Precision::Tf32, value);
-}
-bool read(std::string_view text, Path& value) noexcept {
-  return read_name(text, Path::Portable, value);
-}
-bool read(std::string_view text, Reproducibility& value) noexcept {
-  return read_name(text, Reproducibility::RowInvariant, value);
+template <Option T>
+bool read(std::string_view text, T& value) noexcept {
+  if (!text.starts_with(kNumberMark)) return read_name(text, last_of(value), value);
+  std::uint8_t number = 0;
+  if (!read_number(text.substr(1), number)) return false;
+  value = static_cast<T>(number);
+  return value > last_of(value);
 }
 bool read(std::string_view text, Code& value) noexcept {
   for (const Code code : {

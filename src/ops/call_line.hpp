@@ -33,14 +33,16 @@ struct ScalarLine {
 
 /// One call, without contents: what `GIRIH_TRACE=line` writes and `girih replay-line` runs again.
 /// Text: "girih-call-1", the operation, then `key=value` fields; `call_line.cpp` lists them. A
-/// field that has its default is left out; an operand that is an empty tensor is "none".
+/// field that has its default is left out; an operand that is an empty tensor is "none", or left
+/// out where the call may do without. An option that is none of its type's values is "#" and its
+/// number.
 struct CallLine {
   Op op = Op::Gemm;
   Backend backend = Backend::Cpu;
   int threads = 1;
   bool captured = false;
 
-  std::optional<ViewLine> a{}, b{}, c{}, bias{}, residual{}, a_scale{}, b_scale{};
+  std::optional<ViewLine> a{}, b{}, c{}, bias{}, residual{}, a_scale{}, b_scale{}, workspace{};
   bool residual_is_c = false;
   Granularity a_granularity = Granularity::PerTensor;
   Granularity b_granularity = Granularity::PerTensor;
@@ -49,7 +51,6 @@ struct CallLine {
   Precision precision = Precision::Exact;
   Path path = Path::Auto;
   Reproducibility reproducibility = Reproducibility::PerShape;
-  std::optional<std::int64_t> workspace{};  ///< bytes of the caller's
 
   std::optional<ViewLine> source{}, destination{};
   double value = 0;  ///< of a fill

@@ -48,10 +48,7 @@ CallLine describe_call(const GemmDesc& desc, const CheckContext& context) noexce
     line.residual_is_c = residual && desc.c.tensor() && same_view(residual, desc.c.tensor());
     if (!line.residual_is_c) line.residual = view_of(residual);
   }
-  if (desc.workspace) {
-    const ByteRange range = byte_range(TensorAccess::geometry(*desc.workspace));
-    line.workspace = range.end - range.begin;
-  }
+  if (desc.workspace) line.workspace = view_of(*desc.workspace);
   return line;
 }
 

@@ -1,14 +1,50 @@
 #include "runtime/line_trace.hpp"
 
 #include <cerrno>
+#include <ctime>
 #include <fcntl.h>
 #include <new>
+#include <pthread.h>
+#include <signal.h>
 #include <system_error>
 #include <unistd.h>
 
 #include "core/error.hpp"
 
 namespace girih::inline v0 {
+
+namespace {
+
+/// Keeps the SIGPIPE of a write to a pipe that nobody reads from ending the program. The signal is
+/// the writing thread's own, so it is taken back here, unless one was pending before.
+class PipeSignalHeld {
+ public:
+  PipeSignalHeld() noexcept {
+    sigemptyset(&pipe_);
+    sigaddset(&pipe_, SIGPIPE);
+    sigset_t pending;
+    sigpending(&pending);
+    was_pending_ = sigismember(&pending, SIGPIPE) == 1;
+    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~PipeSignalHeld() {
+    constexpr timespec kAtOnce{};
+    if (!was_pending_) {
+      while (sigtimedwait(&pipe_, nullptr, &kAtOnce) < 0 && errno == EINTR) {
+      }
+    }
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  PipeSignalHeld(const PipeSignalHeld&) = delete;
+  PipeSignalHeld& operator=(const PipeSignalHeld&) = delete;
+
+ private:
+  sigset_t pipe_{};
+  sigset_t before_{};
+  bool was_pending_ = false;
+};
+
+}  // namespace
 
 Result<std::unique_ptr<LineTrace>> LineTrace::open(const Environment& environment) noexcept {
   if (!environment.traces_lines) return std::unique_ptr<LineTrace>();
@@ -34,6 +70,7 @@ LineTrace::~LineTrace() {
 
 void LineTrace::write(const CallLine& line) noexcept try {
   const std::string text = to_text(line) + '\n';
+  const PipeSignalHeld held;
   while (::write(file_, text.data(), text.size()) < 0 && errno == EINTR) {
   }
 } catch (...) {  // lost

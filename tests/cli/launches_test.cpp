@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <fstream>
 #include <gtest/gtest.h>
-#include <regex>
 #include <string>
+#include <string_view>
 
 #include "backends/cuda/device.hpp"
 #include "girih/bench_launches.hpp"
@@ -72,14 +74,19 @@ TEST(Launches, SplitNothingUnderRowInvariance) {
 
 TEST(Launches, AreWrittenAsTheTableHasThem) {
   std::ifstream table(GIRIH_TUNED_TABLE);
-  const std::regex row(R"(GIRIH_CUDA_TUNED\((\d+), (\d+), (\d+), (\d+), (K|MN), (K|MN), .*\))");
   int rows = 0;
   for (std::string line; std::getline(table, line);) {
-    std::smatch fields;
-    if (!std::regex_match(line, fields, row)) continue;
-    const GemmProblem problem =
-        problem_of(std::stoll(fields[1]), std::stoll(fields[2]), std::stoll(fields[3]),
-                   std::stoll(fields[4]), fields[5] == "MN", fields[6] == "K");
+    std::array<long long, 4> extents{};
+    std::array<char, 3> a_major{};
+    std::array<char, 3> b_major{};
+    if (std::sscanf(line.c_str(), "GIRIH_CUDA_TUNED(%lld, %lld, %lld, %lld, %2[KMN], %2[KMN],",
+                    &extents[0], &extents[1], &extents[2], &extents[3], a_major.data(),
+                    b_major.data()) != 6) {
+      continue;
+    }
+    const GemmProblem problem = problem_of(extents[0], extents[1], extents[2], extents[3],
+                                           std::string_view(a_major.data()) == "MN",
+                                           std::string_view(b_major.data()) == "K");
     EXPECT_EQ(tuned_row(problem, must(select(problem, context()))), line);
     ++rows;
   }

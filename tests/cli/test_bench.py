@@ -27,6 +27,7 @@ class Bench(CommandTest):
         text = self.succeed(*QUICK, "--dtype", "i8", "--layout", "TN", "--json", "report.json")
         self.assertIn("8 x 16 x 24", text)
         self.assertIn("itself", text)
+        self.assertIn("95 % interval", text)
         report = json.loads(self.path("report.json").read_text(encoding="utf-8"))
         self.assertEqual([(s["dtype"], s["out_dtype"], s["layout"]) for s in report["shapes"]],
                          [("i8", "i32", "TN")] * 2)
@@ -60,12 +61,16 @@ class Bench(CommandTest):
         self.assertIn("bias", report["failures"][0]["error"])
 
     def test_every_type_and_layout(self):
-        self.succeed("bench", "gemm", "--shapes", "5x6x7", "--rounds", "1", "--round-ms", "1",
-                     "--dtype", "f32,bf16,f16,i8", "--layout", "NN,NT,TN,TT")
+        text = self.succeed("bench", "gemm", "--shapes", "5x6x7", "--rounds", "1", "--round-ms",
+                            "1", "--dtype", "f32,bf16,f16,i8", "--layout", "NN,NT,TN,TT")
+        self.assertIn("range", text.splitlines()[0])  # one round has no interval
+        self.assertNotIn("95 %", text)
 
     def test_refusals(self):
         for shapes in ("8", "8x8", "8x8x", "0x8x8", "8x8x8,", "8x8x8x8x8", "8x8x8x0", "axbxc", "-1x8x8"):
             self.refuse(INVALID, "shapes", "bench", "gemm", f"--shapes={shapes}")
+        self.refuse(INVALID, "shapes", "bench", "gemm", "--shapes", "")
+        self.refuse(USAGE, "--ladder", *QUICK, "--ladder", "square")
         self.refuse(INVALID, "square", "bench", "gemm", "--ladder", "none")
         self.refuse(INVALID, "openblas", "bench", "gemm", "--against", "mkl9")
         self.refuse(UNSUPPORTED, "cuda", "bench", "gemm", "--backend", "cpu", "--against",

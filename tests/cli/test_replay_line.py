@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 """girih replay-line, on lines that GIRIH_TRACE=line wrote. Usage: test_replay_line.py GIRIH"""
+import json
+
 from command import INVALID, UNAVAILABLE, UNSUPPORTED, USAGE, CommandTest, main
 
 FILL = "girih-call-1 fill backend=cpu destination=f32[4]:1@0 value=2"
@@ -48,25 +50,55 @@ class ReplayLine(CommandTest):
         tf32 = GEMM.replace("bf16", "f32").replace("@2", "@4") + " precision=tf32"
         self.assertEqual(self.run_girih("replay-line", tf32).returncode, UNSUPPORTED)
 
+    def test_every_line_is_gone_through(self):
+        large = FILL.replace("[4]", "[9999999999]")
+        run = self.run_girih("replay-line", "--verify", FILL, FILL[:30], large, GEMM, "--json")
+        self.assertEqual(run.returncode, INVALID)
+        self.assertIn("line 2: call line", run.stderr)
+        lines = json.loads(run.stdout)["lines"]
+        self.assertEqual([line["outcome"] for line in lines],
+                         ["verified", "not read", "not tried", "verified"])
+        self.assertEqual([line["op"] for line in lines], ["fill", None, "fill", "gemm"])
+        self.assertIn("allowed", lines[2]["message"])
+        run = self.run_girih("replay-line", FILL[:30], GEMM)
+        self.assertIn("not read", run.stdout)
+        self.assertIn(" ok", run.stdout)
+
+    def test_options_that_are_no_value_are_refused_again(self):
+        for field in ("activation=#9", "path=#200", "precision=#3", "reproducibility=#2"):
+            text = self.succeed("replay-line", f"{GEMM} {field} status=InvalidOption")
+            self.assertIn("InvalidOption", text)
+        self.refuse_line(INVALID, "activation", GEMM + " activation=#0")
+
+    def test_an_oracle_of_hours_is_not_begun(self):
+        long = ("girih-call-1 gemm backend=cpu a=f32[9000,9000]:9000,1@0 "
+                "b=f32[9000,9000]:9000,1@0 c=f32[9000,9000]:9000,1@0")
+        self.refuse_line(INVALID, "oracle", "--verify", long)
+
+    def refuse_line(self, code, fragment, *arguments):
+        """A single line that cannot be read or tried: the report has it, and the exit code."""
+        run = self.run_girih("replay-line", *arguments)
+        self.assertEqual(run.returncode, code, run.stderr)
+        self.assertEqual(len(run.stderr.splitlines()), 1)
+        self.assertIn(fragment, run.stderr)
+        self.assertRegex(run.stdout, "not (read|tried)")
+
     def test_bad_lines(self):
         self.refuse(USAGE, "required", "replay-line")
         self.refuse(USAGE, "--file", "replay-line", FILL, "--file", "x")
         self.refuse(INVALID, "cannot be opened", "replay-line", "--file", "nowhere")
         self.refuse(INVALID, "no line", "replay-line", "--file", "-", input="")
-        self.refuse(INVALID, "line 2: call line", "replay-line", FILL, FILL[:30])
-        self.refuse(UNSUPPORTED, "version '2'", "replay-line", FILL.replace("-1", "-2"))
-        self.refuse(INVALID, "twice", "replay-line", FILL + " value=2")
-        self.refuse(INVALID, "3 bytes past", "replay-line", FILL.replace("@0", "@3"))
-        self.refuse(INVALID, "2^63", "replay-line",
-                    FILL.replace("[4]", "[9223372036854775807]"))
-        self.refuse(UNAVAILABLE, "allowed", "replay-line", FILL.replace("[4]", "[9999999999]"))
-        self.refuse(UNAVAILABLE, "allowed", "replay-line",
-                    FILL.replace("[4]:1", "[2]:4611686018427387"))
+        self.refuse_line(UNSUPPORTED, "version '2'", FILL.replace("-1", "-2"))
+        self.refuse_line(INVALID, "twice", FILL + " value=2")
+        self.refuse_line(INVALID, "3 bytes past", FILL.replace("@0", "@3"))
+        self.refuse_line(INVALID, "2^63", FILL.replace("[4]", "[9223372036854775807]"))
+        self.refuse_line(UNAVAILABLE, "allowed", FILL.replace("[4]", "[9999999999]"))
+        self.refuse_line(UNAVAILABLE, "allowed", FILL.replace("[4]:1", "[2]:4611686018427387"))
         # Little memory, endless work.
-        self.refuse(INVALID, "would take", "replay-line",
-                    "girih-call-1 gemm backend=cpu a=f32[99,4611686018427]:0,0@0 "
-                    "b=f32[4611686018427,99]:0,0@0 c=f32[99,99]:99,1@0")
-        self.refuse(UNAVAILABLE, "metal", "replay-line", FILL.replace("cpu", "metal"))
+        self.refuse_line(INVALID, "would take",
+                         "girih-call-1 gemm backend=cpu a=f32[99,4611686018427]:0,0@0 "
+                         "b=f32[4611686018427,99]:0,0@0 c=f32[99,99]:99,1@0")
+        self.refuse_line(UNAVAILABLE, "metal", FILL.replace("cpu", "metal"))
 
     def test_documents_its_json(self):
         text = self.succeed("replay-line", "--help").partition("JSON:")[2]

@@ -1,5 +1,6 @@
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <gtest/gtest.h>
 #include <map>
 #include <optional>
@@ -504,6 +505,38 @@ TEST_F(Workspaces, WhatIsNoWorkspaceIsRefused) {
   EXPECT_TRUE(succeeded(gemm(runtime_, desc_)));
 }
 
+TEST_F(Workspaces, WhatLiesInOneIsNoTermOfTheProduct) {
+  const Tensor whole = workspace(needed_ + 70 * 60 * 4);
+  void* const memory = must(runtime_.native_handle(whole)).handle;
+  const auto inside = [&](const Shape& shape, std::int64_t past_its_end) {
+    return must(runtime_.wrap(
+        {.handle = memory,
+         .bytes = static_cast<std::uint64_t>(whole.size()),
+         .byte_offset = static_cast<std::uint64_t>((past_its_end > 0 ? needed_ : needed_ - 4))},
+        shape, DType::F32));
+  };
+  desc_.workspace = must(whole.slice(0, 0, needed_));
+  ASSERT_EQ(needed_ % 64, 0);
+  const auto expect = [&](const char* word, const std::function<void(GemmDesc&, int)>& set) {
+    GemmDesc desc = desc_;
+    set(desc, 0);
+    EXPECT_TRUE(refused(gemm(runtime_, desc), Code::GemmAliasing, "workspace overlaps")) << word;
+    EXPECT_TRUE(refused(plan(runtime_, desc), Code::GemmAliasing, word));
+    set(desc, 1);
+    EXPECT_TRUE(succeeded(gemm(runtime_, desc))) << word;
+  };
+  expect("bias", [&](GemmDesc& d, int past) { d.epilogue.bias = inside({60}, past); });
+  expect("residual", [&](GemmDesc& d, int past) { d.epilogue.residual = inside({70, 60}, past); });
+  expect("alpha", [&](GemmDesc& d, int past) { d.alpha = inside({1}, past); });
+  expect("beta", [&](GemmDesc& d, int past) { d.beta = inside({1}, past); });
+  expect("a_scale", [&](GemmDesc& d, int past) {
+    d.a_scale = Scale{inside({70}, past), Granularity::PerRow};
+  });
+  expect("b_scale", [&](GemmDesc& d, int past) {
+    d.b_scale = Scale{inside({60}, past), Granularity::PerColumn};
+  });
+}
+
 TEST(Prepare, LeavesNothingToAllocate) {
   Runtime runtime = open(Backend::Cpu);
   const Tensor a = must(runtime.tensor({130, 700}, DType::F32));
@@ -535,6 +568,20 @@ TEST(Prepare, LeavesNothingToAllocate) {
   const std::uint64_t before = fresh.memory().system_allocations;
   must(gemm(fresh, {.a = x, .b = x, .c = y}));
   EXPECT_GT(fresh.memory().system_allocations, before);
+}
+
+TEST(Prepare, ReportsTheMemoryItDoesNotGet) {
+  TestAllocator allocator;
+  Runtime runtime = open(Backend::Cpu, {.allocator = allocator.callbacks()});
+  const Tensor a = must(runtime.tensor({130, 700}, DType::F32));
+  const Tensor b = must(runtime.tensor({700, 90}, DType::F32));
+  const Tensor c = must(runtime.tensor({130, 90}, DType::F32));
+  const std::vector<OpDesc> calls = {FillDesc{.destination = c, .value = 1},
+                                     GemmDesc{.a = a, .b = b, .c = c}};
+  allocator.failures = 1;
+  EXPECT_TRUE(refused(prepare(runtime, calls), Code::OutOfMemory, "call 1"));
+  EXPECT_TRUE(succeeded(runtime.health()));
+  EXPECT_TRUE(succeeded(prepare(runtime, calls)));
 }
 
 TEST(Prepare, FailsAsTheFirstCallThatWould) {

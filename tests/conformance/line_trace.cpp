@@ -1,6 +1,9 @@
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include "ops/call_line.hpp"
@@ -103,6 +106,47 @@ TEST_P(LineTracing, AFullDeviceFailsNoCall) {
   Runtime runtime = open(GetParam());
   const Tensor x = must(runtime.tensor({4}, DType::F32));
   EXPECT_TRUE(succeeded(fill(runtime, {.destination = x, .value = 1})));
+}
+
+TEST_P(LineTracing, APipeThatNobodyReadsFailsNoCall) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(pipe(ends.data()), 0);
+  const ScopedVariable closed("GIRIH_TRACE_FILE", "/dev/fd/" + std::to_string(ends[1]));
+  Runtime runtime = open(GetParam());
+  close(ends[0]);
+  close(ends[1]);
+  const Tensor x = must(runtime.tensor({4}, DType::F32));
+  EXPECT_TRUE(succeeded(fill(runtime, {.destination = x, .value = 1})));
+  sigset_t blocked, pending;
+  pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
+  sigpending(&pending);
+  EXPECT_EQ(sigismember(&blocked, SIGPIPE), 0);
+  EXPECT_EQ(sigismember(&pending, SIGPIPE), 0);
+}
+
+TEST_P(LineTracing, RefusedCallsReadBackToo) {
+  Runtime runtime = open(GetParam());
+  const Tensor x = must(runtime.tensor({4, 4}, DType::F32));
+  const Tensor c = must(runtime.tensor({4, 4}, DType::F32));
+  const Tensor bytes = must(must(runtime.tensor({640}, DType::U8)).view({10, 2}, {64, 3}, 1));
+  EXPECT_FALSE(gemm(runtime, {.a = x,
+                              .b = x,
+                              .c = c,
+                              .a_scale = Scale{x, static_cast<Granularity>(9)},
+                              .epilogue = {.activation = static_cast<Activation>(77)},
+                              .precision = static_cast<Precision>(200),
+                              .path = static_cast<Path>(3),
+                              .workspace = bytes}));
+  EXPECT_FALSE(gemm(runtime, {.a = x, .b = x, .c = c, .workspace = Tensor()}));
+  const std::vector<CallLine> got = lines();
+  ASSERT_EQ(got.size(), 2U);
+  EXPECT_EQ(static_cast<int>(got[0].a_granularity), 9);
+  EXPECT_EQ(static_cast<int>(got[0].activation), 77);
+  EXPECT_EQ(static_cast<int>(got[0].precision), 200);
+  EXPECT_EQ(static_cast<int>(got[0].path), 3);
+  ASSERT_TRUE(got[0].workspace.has_value());
+  EXPECT_EQ(got[0].workspace->strides, (Strides{64, 3}));
+  EXPECT_EQ(got[1].status, Code::InvalidTensor);
 }
 
 GIRIH_FOR_ALL_BACKENDS(LineTracing);

@@ -16,8 +16,8 @@ Result<std::vector<BenchCase>> bench_cases(const CaseOptions& options) {
   const auto add = [&](const std::vector<BenchShape>& list, const std::string& ladder) {
     for (const BenchShape& shape : list) shapes.push_back({.shape = shape, .ladder = ladder});
   };
-  if (!options.shapes.empty()) {
-    const Result<std::vector<BenchShape>> list = parse_shapes(options.shapes);
+  if (options.shapes) {
+    const Result<std::vector<BenchShape>> list = parse_shapes(*options.shapes);
     if (!list) return list.error();
     add(*list, "");
   } else {
@@ -46,10 +46,12 @@ Result<std::vector<BenchCase>> bench_cases(const CaseOptions& options) {
 }
 
 void add_case_options(CLI::App& app, CaseOptions& options) {
-  app.add_option("--ladder", options.ladders, "Named lists of shapes; default square")
-      ->type_name(ladder_names());
+  CLI::Option* const ladder =
+      app.add_option("--ladder", options.ladders, "Named lists of shapes; default square")
+          ->type_name(ladder_names());
   app.add_option("--shapes", options.shapes, "Shapes of your own instead")
-      ->type_name("MxNxK[xBATCH],...");
+      ->type_name("MxNxK[xBATCH],...")
+      ->excludes(ladder);
   add_list(app, "--layout", options.layouts,
            std::vector{Layout::NN, Layout::NT, Layout::TN, Layout::TT},
            "A and B as stored (N) or transposed (T); default NN");

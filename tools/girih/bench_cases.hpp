@@ -11,7 +11,8 @@ namespace girih::cli {
 
 /// Which products a bench times: each shape in each layout and type.
 struct CaseOptions {
-  std::string ladders = "square", shapes;
+  std::string ladders = "square";
+  std::optional<std::string> shapes;  ///< instead of the ladders
   std::vector<Layout> layouts = {Layout::NN};
   std::vector<DType> dtypes = {DType::F32};
   std::optional<DType> output;

@@ -182,13 +182,11 @@ Result<BenchRow> Experiment::run(Progress& progress) {
   row_.girih = times_of(0);
   row_.epilogue_cost = epilogue_cost(0);
   row_.control = paired_ratio(times_[1].seconds, ours);
-  const bool decides = options_.rounds >= kFewestRounds;
-  if (decides) row_.control_verdict = judge_control(row_.control);
+  row_.control_verdict = judge_control(row_.control);
   for (std::size_t i = 2; i < subjects_.size(); ++i) {
     if (subjects_[i].fused != subjects_[0].fused) break;
     const Interval ratio = paired_ratio(times_[i].seconds, ours);
-    const Verdict verdict = decides ? judge(ratio, noise_of(row_.control)) : Verdict::Undecided;
-    row_.peers.push_back({times_of(i), ratio, verdict, epilogue_cost(i)});
+    row_.peers.push_back({times_of(i), ratio, judge(ratio, row_.control), epilogue_cost(i)});
   }
   return std::move(row_);
 }

@@ -180,8 +180,15 @@ Json to_json(const BenchReport& report) {
 void print_table(const BenchReport& report) {
   Table table;
   const bool with_cost = !report.rows.empty() && report.rows.front().epilogue_cost.has_value();
-  std::vector<std::string> titles = {"product", "girih", "GFLOP/s",       "against",
-                                     "its",     "ratio", "95 % interval", "verdict"};
+  const bool confident = !report.rows.empty() && report.rows.front().control.reaches_confidence();
+  std::vector<std::string> titles = {"product",
+                                     "girih",
+                                     "GFLOP/s",
+                                     "against",
+                                     "its",
+                                     "ratio",
+                                     confident ? "95 % interval" : "range",
+                                     "verdict"};
   if (with_cost) titles.insert(titles.end(), {"epilogue adds", "its adds"});
   table.add(titles);
   for (const BenchRow& row : report.rows) {

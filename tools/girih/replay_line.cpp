@@ -8,6 +8,7 @@
 #include "core/format.hpp"
 #include "girih/commands.hpp"
 #include "girih/print.hpp"
+#include "girih/progress.hpp"
 #include "girih/replay.hpp"
 
 namespace girih::cli {
@@ -60,18 +61,27 @@ class Runtimes {
   int threads_ = 0;
 };
 
-std::string_view outcome_of(const Replay& replay) {
-  if (!replay.status) return name(replay.status.error().code);
-  if (!replay.comparison) return "ok";
-  return replay.comparison->passed() ? "verified" : "WRONG";
+/// Reads a line and runs it again.
+ReplayedLine replay_text(Runtimes& runtimes, const std::string& text, bool verify) {
+  Result<CallLine> line = parse_call_line(text);
+  if (!line) return {{}, line.error()};
+  const Result<Runtime*> runtime = runtimes.get(*line);
+  if (!runtime) return {*std::move(line), runtime.error()};
+  Result<Replay> result = replay(**runtime, *line, verify);
+  return {*std::move(line), std::move(result)};
 }
 
-Json to_json(const CallLine& line, const Replay& replay) {
-  return {{"op", name(line.op)},
+/// What was recorded; the rest as if there had been no line or no replay.
+Json to_json(const ReplayedLine& replayed) {
+  const CallLine line = replayed.line.value_or(CallLine{});
+  const Replay replay = replayed.replay ? *replayed.replay : Replay{};
+  const bool was_read = replayed.line.has_value();
+  const Status& status = replayed.replay ? replay.status : Status(replayed.replay.error());
+  return {{"op", was_read ? Json(name(line.op)) : Json{}},
           {"kernel", replay.kernel},
           {"recorded_kernel", line.kernel},
-          {"outcome", outcome_of(replay)},
-          {"message", replay.status ? "" : replay.status.error().message},
+          {"outcome", outcome_of(replayed)},
+          {"message", status ? "" : status.error().message},
           {"recorded_status", line.status == Code::Ok ? "ok" : name(line.status)},
           {"runs", replay.runs},
           {"us", replay.seconds * 1e6},
@@ -79,30 +89,32 @@ Json to_json(const CallLine& line, const Replay& replay) {
           {"worst_ratio", replay.comparison ? Json(replay.comparison->worst_ratio) : Json{}}};
 }
 
-void print_for_people(const std::vector<CallLine>& lines, const std::vector<Replay>& replays) {
+void print_for_people(const std::vector<ReplayedLine>& lines) {
+  const auto shown = [](const std::string& kernel) { return kernel.empty() ? "none" : kernel; };
   Table table;
   table.add({"line", "op", "kernel", "recorded kernel", "time", "recorded", "outcome"});
-  for (std::size_t i = 0; i < replays.size(); ++i) {
-    const CallLine& line = lines[i];
-    const Replay& replay = replays[i];
-    table.add({formatted("{}", i + 1), std::string(name(line.op)),
-               replay.kernel.empty() ? "none" : replay.kernel,
-               line.kernel.empty() ? "none" : line.kernel,
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const std::string number = formatted("{}", i + 1);
+    const std::string outcome(outcome_of(lines[i]));
+    if (!lines[i].line) {
+      table.add({number, "-", "-", "-", "-", "-", outcome});
+      continue;
+    }
+    const CallLine& line = *lines[i].line;
+    const Replay replay = lines[i].replay ? *lines[i].replay : Replay{};
+    table.add({number, std::string(name(line.op)), shown(replay.kernel), shown(line.kernel),
                replay.runs > 0 ? show_seconds(replay.seconds) : "-",
-               show_seconds(line.microseconds * 1e-6), std::string(outcome_of(replay))});
+               show_seconds(line.microseconds * 1e-6), outcome});
   }
   table.print();
 }
 
-/// The failure that the replays amount to: a wrong result, or a refusal of what had worked.
-Status judge(const std::vector<CallLine>& lines, const std::vector<Replay>& replays) {
-  for (std::size_t i = 0; i < replays.size(); ++i) {
-    const Replay& replay = replays[i];
-    if (replay.comparison && !replay.comparison->passed()) {
-      return error(Code::DeviceFailed, "line {}: {}", i + 1, replay.comparison->to_string());
-    }
-    if (!replay.status && replay.status.error().code != lines[i].status) {
-      return error(replay.status.error().code, "line {}: {}", i + 1, replay.status.error().message);
+/// The first failure of any line.
+Status judge_all(const std::vector<ReplayedLine>& lines) {
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const Status status = judge(lines[i]);
+    if (!status) {
+      return error(status.error().code, "line {}: {}", i + 1, status.error().message);
     }
   }
   return {};
@@ -111,33 +123,23 @@ Status judge(const std::vector<CallLine>& lines, const std::vector<Replay>& repl
 Result<int> run(const ReplayOptions& options) {
   const Result<std::vector<std::string>> texts = read_lines(options);
   if (!texts) return texts.error();
-  std::vector<CallLine> lines;
-  for (const std::string& text : *texts) {
-    Result<CallLine> line = parse_call_line(text);
-    if (!line)
-      return error(line.error().code, "line {}: {}", lines.size() + 1, line.error().message);
-    lines.push_back(*std::move(line));
-  }
-  if (lines.empty()) return error(Code::FileFormat, "there is no line to replay");
+  if (texts->empty()) return error(Code::FileFormat, "there is no line to replay");
   Runtimes runtimes;
-  std::vector<Replay> replays;
-  for (const CallLine& line : lines) {
-    const Result<Runtime*> runtime = runtimes.get(line);
-    Result<Replay> result =
-        runtime ? replay(**runtime, line, options.verify) : Result<Replay>(runtime.error());
-    if (!result) {
-      return error(result.error().code, "line {}: {}", replays.size() + 1, result.error().message);
-    }
-    replays.push_back(*std::move(result));
+  std::vector<ReplayedLine> lines;
+  Progress progress;
+  for (const std::string& text : *texts) {
+    progress.stage(formatted("line {} of {}", lines.size() + 1, texts->size()));
+    lines.push_back(replay_text(runtimes, text, options.verify));
   }
+  progress.stop();
   if (options.json) {
     Json array = Json::array();
-    for (std::size_t i = 0; i < lines.size(); ++i) array.push_back(to_json(lines[i], replays[i]));
+    for (const ReplayedLine& line : lines) array.push_back(to_json(line));
     print_json({{"lines", array}});
   } else {
-    print_for_people(lines, replays);
+    print_for_people(lines);
   }
-  GIRIH_TRY(judge(lines, replays));
+  GIRIH_TRY(judge_all(lines));
   return kDone;
 }
 
@@ -156,10 +158,12 @@ void add_replay_line(CLI::App& app, Action& action) {
   command->footer(
       "Operands get the recorded types, shapes, strides and alignments, and contents at random;\n"
       "device scalars are 1. A call that is refused as it was when recorded is no failure. Lines\n"
-      "that want over 4 GiB or a minute are not tried.\n"
-      "JSON: lines [{op, kernel, recorded_kernel, outcome (ok, verified, WRONG or a code), "
-      "message,\n"
-      "recorded_status, runs, us (median), recorded_us, worst_ratio or null}].\n\n"
+      "that want over 4 GiB, or a minute of the call or of --verify, are not tried. All lines are\n"
+      "gone through; the first failure is the exit code.\n"
+      "JSON: lines [{op or null, kernel, recorded_kernel, outcome (ok, verified, WRONG, not read,\n"
+      "not tried or a code), message, recorded_status, runs, us (median), recorded_us, "
+      "worst_ratio\n"
+      "or null}].\n\n"
       "Examples:\n"
       "  GIRIH_TRACE=line GIRIH_TRACE_FILE=calls.txt ./app && girih replay-line --file calls.txt\n"
       "  girih replay-line --verify 'girih-call-1 fill backend=cpu destination=f32[4]:1@0 "

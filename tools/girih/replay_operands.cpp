@@ -102,12 +102,9 @@ Result<GemmDesc> ReplayOperands::gemm(const CallLine& line) {
                 .reproducibility = line.reproducibility};
   if (*a_scale) desc.a_scale = Scale{**a_scale, line.a_granularity};
   if (*b_scale) desc.b_scale = Scale{**b_scale, line.b_granularity};
-  if (line.workspace) {
-    Result<Tensor> workspace =
-        make(ViewLine{.dtype = DType::U8, .shape = {*line.workspace}, .strides = {1}}, "workspace");
-    if (!workspace) return workspace.error();
-    desc.workspace = *workspace;
-  }
+  Result<std::optional<Tensor>> workspace = make_optional(line.workspace, "workspace");
+  if (!workspace) return workspace.error();
+  desc.workspace = *workspace;
   return desc;
 }
 

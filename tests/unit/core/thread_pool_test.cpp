@@ -109,6 +109,33 @@ TEST_P(ThreadPoolTest, SeveralThreadsMayShareIt) {
   for (std::thread& caller : callers) caller.join();
 }
 
+TEST_P(ThreadPoolTest, CallersThatMeetDoNotMixTheirLoops) {
+  struct Loop {
+    std::atomic<int> visits = 0;
+    bool wrong = false;
+  };
+  std::atomic<int> ready = 0, wrong = 0;
+  const auto call = [&] {
+    for (int round = 1; round <= 500; ++round) {
+      ++ready;
+      while (ready.load() < 2 * round) std::this_thread::yield();  // both begin at once
+      Loop loop;
+      pool_->parallel_for(
+          4,
+          [](void* context, std::int64_t index) {
+            auto& own = *static_cast<Loop*>(context);
+            own.visits += 1 << (4 * index);
+          },
+          &loop);
+      if (loop.visits != 0x1111) ++wrong;
+    }
+  };
+  std::thread other(call);
+  call();
+  other.join();
+  EXPECT_EQ(wrong.load(), 0);
+}
+
 #if !GIRIH_TEST_TSAN
 TEST_P(ThreadPoolTest, AChildAfterForkComputes) {
   expect_complete(*pool_, 100);

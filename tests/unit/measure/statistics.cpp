@@ -15,12 +15,15 @@ TEST(Statistics, MedianOfOddAndEvenCounts) {
 
 TEST(Statistics, IntervalRanksAreTheBinomialOnes) {
   // Tabulated ranks of 95 % intervals for a median: n = 6 -> 1, 9 -> 2, 11 -> 2, 17 -> 5, 25 -> 8.
-  for (const auto& [n, rank] : {std::pair{6, 1}, {9, 2}, {11, 2}, {17, 5}, {25, 8}}) {
+  // Above, those of the normal approximation: n / 2 - 0.98 sqrt(n).
+  for (const auto& [n, rank] :
+       {std::pair{6, 1}, {9, 2}, {11, 2}, {17, 5}, {25, 8}, {1001, 470}, {5000, 2431}}) {
     std::vector<double> values;
     for (int i = 1; i <= n; ++i) values.push_back(i);
     const Interval interval = median_interval(values);
     EXPECT_EQ(interval.low, rank) << n;
     EXPECT_EQ(interval.high, n + 1 - rank) << n;
+    EXPECT_EQ(interval.samples, n);
   }
 }
 
@@ -53,26 +56,42 @@ TEST(Statistics, GeometricMean) {
   EXPECT_NEAR(geometric_mean(std::vector<double>{0.5, 2.0}), 1.0, 1e-12);
 }
 
-TEST(Verdicts, NeedTheWholeInterval) {
-  EXPECT_EQ(judge({1.10, 1.06, 1.15}, 0.02), Verdict::Faster);
-  EXPECT_EQ(judge({1.10, 1.01, 1.15}, 0.02), Verdict::Undecided);
-  EXPECT_EQ(judge({0.90, 0.85, 0.95}, 0.02), Verdict::Slower);
-  EXPECT_EQ(judge({1.00, 0.99, 1.01}, 0.005), Verdict::Tie);
-  EXPECT_EQ(judge({1.10, 1.06, 1.15}, 0.20), Verdict::Tie);
-  EXPECT_EQ(judge({1.00, 0.80, 1.20}, 0.01), Verdict::Undecided);
+Interval interval(double median, double low, double high, int samples = 11) {
+  return {median, low, high, samples};
 }
 
-TEST(Verdicts, AControlTiesOnlyNearOne) {
-  EXPECT_EQ(judge_control({1.00, 0.985, 1.015}), Verdict::Tie);
-  EXPECT_EQ(judge_control({0.94, 0.94, 0.94}), Verdict::Undecided);
-  EXPECT_EQ(judge_control({1.00, 0.90, 1.10}), Verdict::Undecided);
-  EXPECT_EQ(judge_control({1.30, 1.20, 1.40}), Verdict::Undecided);
+TEST(Verdicts, NeedTheWholeInterval) {
+  const Interval quiet = interval(1, 0.995, 1.02);
+  EXPECT_EQ(judge(interval(1.10, 1.06, 1.15), quiet), Verdict::Faster);
+  EXPECT_EQ(judge(interval(1.10, 1.01, 1.15), quiet), Verdict::Undecided);
+  EXPECT_EQ(judge(interval(0.90, 0.85, 0.95), quiet), Verdict::Slower);
+  EXPECT_EQ(judge(interval(1.00, 0.99, 1.01), interval(1, 1, 1)), Verdict::Tie);
+  EXPECT_EQ(judge(interval(1.00, 0.80, 1.20), quiet), Verdict::Undecided);
 }
 
 TEST(Verdicts, NoiseIsTheControlsFurthestStray) {
-  EXPECT_NEAR(noise_of({1.0, 0.98, 1.01}), 1 / 0.98 - 1, 1e-12);
-  EXPECT_NEAR(noise_of({1.0, 0.999, 1.05}), 0.05, 1e-12);
-  EXPECT_EQ(noise_of({1.0, 1.0, 1.0}), 0);
+  const Interval ratio = interval(1.10, 1.06, 1.15);
+  EXPECT_EQ(judge(ratio, interval(1, 0.95, 1.00)), Verdict::Faster);  // 1 / 0.95 = 1.053
+  EXPECT_EQ(judge(ratio, interval(1, 0.94, 1.00)), Verdict::Undecided);
+  EXPECT_EQ(judge(ratio, interval(1, 1.00, 1.05)), Verdict::Faster);
+  EXPECT_EQ(judge(ratio, interval(1, 1.00, 1.07)), Verdict::Undecided);
+  EXPECT_EQ(judge(ratio, interval(1, 0.80, 1.00)), Verdict::Tie);
+  EXPECT_EQ(judge(ratio, interval(0.9, 0.86, 1.0)), Verdict::Tie);
+}
+
+TEST(Verdicts, NeedEnoughRoundsOnBothSides) {
+  const Interval ratio = interval(1.5, 1.5, 1.5), control = interval(1, 1, 1);
+  EXPECT_EQ(judge({1.5, 1.5, 1.5, kFewestRounds - 1}, control), Verdict::Undecided);
+  EXPECT_EQ(judge(ratio, {1, 1, 1, kFewestRounds - 1}), Verdict::Undecided);
+  EXPECT_EQ(judge_control({1, 1, 1, kFewestRounds - 1}), Verdict::Undecided);
+  EXPECT_EQ(judge({1.5, 1.5, 1.5, kFewestRounds}, {1, 1, 1, kFewestRounds}), Verdict::Faster);
+}
+
+TEST(Verdicts, AControlTiesOnlyNearOne) {
+  EXPECT_EQ(judge_control(interval(1.00, 0.985, 1.015)), Verdict::Tie);
+  EXPECT_EQ(judge_control(interval(0.94, 0.94, 0.94)), Verdict::Undecided);
+  EXPECT_EQ(judge_control(interval(1.00, 0.90, 1.10)), Verdict::Undecided);
+  EXPECT_EQ(judge_control(interval(1.30, 1.20, 1.40)), Verdict::Undecided);
 }
 
 }  // namespace
