@@ -1,5 +1,6 @@
 #pragma once
 
+#include <limits>
 #include <optional>
 
 #include <girih/export.hpp>
@@ -36,21 +37,52 @@ enum class Path : std::uint8_t {
 };
 GIRIH_API std::string_view name(Path path) noexcept;
 
-/// What follows the sum over K, in this order: `act(alpha*s*AB + beta*C + bias) + residual`.
+/// Where the two columns lie that a gate joins into column n of C, out of 2N.
+enum class GateOrder : std::uint8_t {
+  Concatenated,  ///< g in column n, u in column N + n
+  Interleaved,   ///< g in column 2n, u in column 2n + 1
+};
+GIRIH_API std::string_view name(GateOrder order) noexcept;
+
+/// Joins two columns of a product, g and u ("gate" and "up"), into one of C:
+///
+///   act(min(g, limit)) * (max(-limit, min(u, limit)) + up_offset)
+///
+/// Silu is SwiGLU, GeluTanh GeGLU, Relu ReGLU, None the bilinear form. NaN in g or u gives NaN, and
+/// so does 0 times infinity.
+struct Gate {
+  Activation activation = Activation::Silu;
+  GateOrder order = GateOrder::Concatenated;
+  /// Of Silu, which is then x / (1 + exp(-alpha x)): finite and positive; 1 for the others.
+  float alpha = 1;
+  float limit = std::numeric_limits<float>::infinity();  ///< positive
+  float up_offset = 0;                                   ///< finite
+
+  friend bool operator==(const Gate&, const Gate&) noexcept = default;
+};
+
+/// What follows the sum over K, in this order: `act(alpha*s*AB + beta*C + bias) + residual`; with a
+/// gate, `gate(alpha*s*AB + bias) + residual`.
 struct Epilogue {
-  /// [N], or [batch, N] for a batched product. f32, bf16 or f16, any alignment.
+  /// [N], or [batch, N] for a batched product; 2N instead of N with a gate. f32, bf16 or f16, any
+  /// alignment.
   std::optional<Tensor> bias{};
   Activation activation = Activation::None;
+  /// With a gate B has 2N columns, and so have the bias and a `PerColumn` scale of B; C and the
+  /// residual have N. beta must be 0 and `activation` None.
+  std::optional<Gate> gate{};
   /// C's shape. f32, bf16 or f16. May be the same view as C; any other overlap is refused.
   std::optional<Tensor> residual{};
 };
 
 /// C = activation(alpha * sa * sb * A.B + beta * C + bias) + residual
 ///
-/// Shapes: A [M,K], B [K,N], C [M,N]; rank 3 adds a leading batch extent, the same for all three,
-/// except that A or B of rank 2 is shared by the whole batch. Layouts are read off the strides: a
-/// transposed operand is `x.transposed()`. Strides of A and B may be 0; no two elements of C may
-/// share memory.
+/// or C = gate(alpha * sa * sb * A.B + bias) + residual, see `Gate`.
+///
+/// Shapes: A [M,K], B [K,N], or [K,2N] with a gate, C [M,N]; rank 3 adds a leading batch extent,
+/// the same for all three, except that A or B of rank 2 is shared by the whole batch. Layouts are
+/// read off the strides: a transposed operand is `x.transposed()`. Strides of A and B may be 0; no
+/// two elements of C may share memory.
 ///
 /// Types: A and B alike, of f32, bf16, f16 (C: f32, bf16 or f16) or i8 (C: these, or i32). Sums are
 /// f32; of i8, exact i32, and K > 131071 is refused since the sum could wrap. C is written once,
@@ -61,8 +93,8 @@ struct Epilogue {
 ///
 /// Extents: M, N or batch = 0 is a no-op; K = 0 gives the epilogue of a zero sum.
 ///
-/// Errors: InvalidTensor, ForeignTensor, GemmShapeMismatch, GemmTypeMismatch, GemmAliasing,
-/// GemmScalarNotFinite, GemmAccumulatorRange, GemmEpilogueConflict, GemmNoKernel,
+/// Errors: InvalidTensor, ForeignTensor, InvalidOption, GemmShapeMismatch, GemmTypeMismatch,
+/// GemmAliasing, GemmScalarNotFinite, GemmAccumulatorRange, GemmEpilogueConflict, GemmNoKernel,
 /// WorkspaceTooSmall, OutOfMemory.
 /// A refused call encodes and writes nothing.
 struct GemmDesc {

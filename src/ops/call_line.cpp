@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view kFormat = "girih-call-";
 constexpr std::string_view kVersion = "1";
 constexpr std::size_t kLongest =
-    4096;  ///< a line of every field with extents of 19 digits has 2600
+    4096;  ///< a line of every field with extents of 19 digits has 2700
 
 enum class Need : std::uint8_t { Optional, Required };
 
@@ -36,6 +36,7 @@ void for_each_field(Op op, const Visit& visit) {
     visit("b_scale_per", &CallLine::b_granularity, Need::Optional);
     visit("bias", &CallLine::bias, Need::Optional);
     visit("activation", &CallLine::activation, Need::Optional);
+    visit("gate", &CallLine::gate, Need::Optional);
     visit("residual", &CallLine::residual, Need::Optional);
     visit("residual_is_c", &CallLine::residual_is_c, Need::Optional);
     visit("precision", &CallLine::precision, Need::Optional);
@@ -68,6 +69,9 @@ constexpr Granularity last_of(Granularity) {
 }
 constexpr Activation last_of(Activation) {
   return Activation::Silu;
+}
+constexpr GateOrder last_of(GateOrder) {
+  return GateOrder::Interleaved;
 }
 constexpr Precision last_of(Precision) {
   return Precision::Tf32;
@@ -116,6 +120,12 @@ requires std::is_enum_v<Enum> std::string show(Enum value) {
     if (value > last_of(value)) return formatted("{}{}", kNumberMark, static_cast<int>(value));
   }
   return std::string(name(value));
+}
+/// "silu:interleaved:1.702:7:1": activation, order, alpha, limit and offset.
+std::string show(const std::optional<Gate>& gate) {
+  if (!gate) return "none";
+  return formatted("{}:{}:{}:{}:{}", show(gate->activation), show(gate->order), gate->alpha,
+                   gate->limit, gate->up_offset);
 }
 
 // How each is read: false if the text is none of them.
@@ -213,6 +223,16 @@ bool read(std::string_view text, T& value) noexcept {
   if (!read_number(text.substr(1), number)) return false;
   value = static_cast<T>(number);
   return value > last_of(value);
+}
+bool read(std::string_view text, std::optional<Gate>& gate) noexcept {
+  Gate& result = gate.emplace();
+  const auto activation = take_until(text, ':');
+  const auto order = take_until(text, ':');
+  const auto alpha = take_until(text, ':');
+  const auto limit = take_until(text, ':');
+  return limit && read(*activation, result.activation) && read(*order, result.order) &&
+         read_number(*alpha, result.alpha) && read_number(*limit, result.limit) &&
+         read_number(text, result.up_offset);
 }
 bool read(std::string_view text, Code& value) noexcept {
   for (const Code code : {

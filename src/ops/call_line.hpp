@@ -48,6 +48,7 @@ struct CallLine {
   Granularity b_granularity = Granularity::PerTensor;
   ScalarLine alpha{.value = 1}, beta{};
   Activation activation = Activation::None;
+  std::optional<Gate> gate{};
   Precision precision = Precision::Exact;
   Path path = Path::Auto;
   Reproducibility reproducibility = Reproducibility::PerShape;

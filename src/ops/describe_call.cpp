@@ -31,6 +31,7 @@ CallLine describe_call(const GemmDesc& desc, const CheckContext& context) noexce
                 .alpha = scalar(desc.alpha),
                 .beta = scalar(desc.beta),
                 .activation = desc.epilogue.activation,
+                .gate = desc.epilogue.gate,
                 .precision = desc.precision,
                 .path = desc.path,
                 .reproducibility = desc.reproducibility.value_or(context.reproducibility)};

@@ -81,7 +81,7 @@ double GemmProblem::bytes() const noexcept {
   const auto dk = static_cast<double>(k);
   double total = 0;
   if (!skips_product()) total += matrix(dm * dk, a) + matrix(dk * dn, b);
-  const double result = dm * dn * static_cast<double>(batch);
+  const double result = dm * static_cast<double>(c_columns()) * static_cast<double>(batch);
   total += result * element_bytes(c.dtype) * (reads_c() ? 2 : 1);
   if (residual) total += result * element_bytes(residual->dtype);
   if (bias) {
@@ -96,7 +96,9 @@ struct GemmChecker {
   const GemmSpec& spec;
   GemmProblem problem;
 
-  explicit GemmChecker(const GemmSpec& checked) noexcept : spec(checked) {}
+  explicit GemmChecker(const GemmSpec& checked) noexcept : spec(checked) {
+    problem.gate = spec.gate;
+  }
 
   Status check_ranks() noexcept {
     const auto check_rank = [](const Geometry& matrix, const char* what) -> Status {
@@ -132,9 +134,14 @@ struct GemmChecker {
       return error(Code::GemmShapeMismatch, "A has {} columns but B has {} rows: K must agree",
                    problem.k, rows(spec.b));
     }
-    if (rows(spec.c) != problem.m || columns(spec.c) != problem.n) {
-      return error(Code::GemmShapeMismatch, "C is {} by {}, the product of A and B is {} by {}",
-                   rows(spec.c), columns(spec.c), problem.m, problem.n);
+    if (problem.gate && problem.n % 2 != 0) {
+      return error(Code::GemmShapeMismatch, "B has {} columns, a gate joins two into one of C",
+                   problem.n);
+    }
+    if (rows(spec.c) != problem.m || columns(spec.c) != problem.c_columns()) {
+      return error(Code::GemmShapeMismatch, "C is {} by {}, the {}product of A and B is {} by {}",
+                   rows(spec.c), columns(spec.c), problem.gate ? "gated " : "", problem.m,
+                   problem.c_columns());
     }
     const auto check_batch = [this](const Geometry& matrix, const char* what) -> Status {
       if (matrix.shape.rank() == 2 || matrix.shape[0] == problem.batch) return {};
@@ -206,6 +213,37 @@ struct GemmChecker {
     return {};
   }
 
+  Status check_gate() const noexcept {
+    if (!spec.gate) return {};
+    const Gate& gate = *spec.gate;
+    GIRIH_TRY(check_enumerator(gate.activation, Activation::Silu, "activation of the gate"));
+    GIRIH_TRY(check_enumerator(gate.order, GateOrder::Interleaved, "order of the gate"));
+    for (const auto& [value, what] : {std::pair{gate.alpha, "alpha"}, {gate.up_offset, "offset"}}) {
+      if (std::isfinite(value)) continue;
+      return error(Code::GemmScalarNotFinite, "{} of the gate is {}, must be finite", what, value);
+    }
+    if (gate.alpha <= 0) {
+      return error(Code::InvalidOption, "alpha of the gate is {}, must be positive", gate.alpha);
+    }
+    if (!(gate.limit > 0)) {
+      return error(Code::InvalidOption, "limit of the gate is {}, must be positive", gate.limit);
+    }
+    if (gate.alpha != 1 && gate.activation != Activation::Silu) {
+      return error(Code::GemmEpilogueConflict, "alpha of the gate is {}: {} takes 1, {} any",
+                   gate.alpha, name(gate.activation), name(Activation::Silu));
+    }
+    if (spec.activation != Activation::None) {
+      return error(Code::GemmEpilogueConflict, "activation {} beside a gate, which has its own",
+                   name(spec.activation));
+    }
+    if (problem.reads_c()) {
+      return error(Code::GemmEpilogueConflict,
+                   "beta is {}, must be 0 with a gate, which reads no C",
+                   spec.beta.on_device ? "a device scalar" : "not 0");
+    }
+    return {};
+  }
+
   Status check_bias() noexcept {
     if (!spec.bias) return {};
     const Geometry& bias = *spec.bias;
@@ -220,8 +258,8 @@ struct GemmChecker {
                    spec.c.shape.rank() == 3 ? " or [batch, N]" : "");
     }
     if (bias.shape[rank - 1] != problem.n) {
-      return error(Code::GemmShapeMismatch, "bias has {} elements a row, N is {}",
-                   bias.shape[rank - 1], problem.n);
+      return error(Code::GemmShapeMismatch, "bias has {} elements a row, {} is {}",
+                   bias.shape[rank - 1], problem.gate ? "2N" : "N", problem.n);
     }
     if (per_batch && bias.shape[0] != problem.batch) {
       return error(Code::GemmShapeMismatch, "bias has {} rows, the batch is {}", bias.shape[0],
@@ -297,6 +335,7 @@ struct GemmChecker {
     if (problem.residual) return refuse("residual");
     if (problem.a_scale || problem.b_scale) return refuse("scales");
     if (spec.activation != Activation::None) return refuse("activation");
+    if (spec.gate) return refuse("gate");
     return {};
   }
 
@@ -307,6 +346,7 @@ struct GemmChecker {
     GIRIH_TRY(check_types());
     GIRIH_TRY(check_options());
     GIRIH_TRY(check_scalars());
+    GIRIH_TRY(check_gate());
     GIRIH_TRY(check_bias());
     GIRIH_TRY(check_residual());
     GIRIH_TRY(check_scales());
@@ -410,6 +450,7 @@ GemmSpec spec_of(const GemmDesc& desc, const CheckContext& context) noexcept {
                 .alpha = scalar(desc.alpha),
                 .beta = scalar(desc.beta),
                 .activation = desc.epilogue.activation,
+                .gate = desc.epilogue.gate,
                 .precision = desc.precision,
                 .path = desc.path,
                 .reproducibility = desc.reproducibility.value_or(context.reproducibility)};
@@ -493,6 +534,16 @@ std::string_view name(Activation activation) noexcept {
       return "silu";
   }
   return "unknown_activation";
+}
+
+std::string_view name(GateOrder order) noexcept {
+  switch (order) {
+    case GateOrder::Concatenated:
+      return "concatenated";
+    case GateOrder::Interleaved:
+      return "interleaved";
+  }
+  return "unknown_gate_order";
 }
 
 std::string_view name(Precision precision) noexcept {

@@ -45,6 +45,7 @@ struct GemmSpec {
   ScalarTerm alpha{.value = 1};
   ScalarTerm beta{};
   Activation activation = Activation::None;
+  std::optional<Gate> gate{};
   Precision precision = Precision::Exact;
   Path path = Path::Auto;
   Reproducibility reproducibility = Reproducibility::PerShape;
@@ -53,9 +54,10 @@ struct GemmSpec {
 };
 
 /// A product that obeys every rule of `GemmDesc`; only `check` makes one, and nothing behind it
-/// checks again. C[m,n] = act(alpha * sa * sb * sum_k A[m,k] B[k,n] + beta * C + bias) + residual.
+/// checks again. C[m,n] = act(alpha * sa * sb * sum_k A[m,k] B[k,n] + beta * C + bias) + residual,
+/// or, where a gate joins two columns into one, C = gate(alpha * sa * sb * sum + bias) + residual.
 struct GemmProblem {
-  std::int64_t m = 0, n = 0, k = 0, batch = 1;
+  std::int64_t m = 0, n = 0, k = 0, batch = 1;  ///< of A.B: with a gate, n is twice C's width
   MatrixLayout a, b, c;
   std::optional<VectorLayout> bias;  ///< along N
   std::optional<MatrixLayout> residual;
@@ -63,12 +65,15 @@ struct GemmProblem {
   std::optional<VectorLayout> b_scale;  ///< along N
   ScalarTerm alpha{.value = 1}, beta{};
   Activation activation = Activation::None;
+  std::optional<Gate> gate;
   Precision precision = Precision::Exact;
   Path path = Path::Auto;
   Reproducibility reproducibility = Reproducibility::PerShape;
   std::optional<std::int64_t>
       workspace_bytes;  ///< what the caller's workspace holds, if there is one
 
+  /// Of C and the residual.
+  [[nodiscard]] std::int64_t c_columns() const noexcept { return gate ? n / 2 : n; }
   /// No element of C: the call does nothing.
   [[nodiscard]] bool is_empty() const noexcept { return m == 0 || n == 0 || batch == 0; }
   /// A and B are never read: the sum is empty or multiplied by a host zero.
@@ -80,7 +85,7 @@ struct GemmProblem {
   /// C = A.B and nothing more.
   [[nodiscard]] bool has_identity_epilogue() const noexcept {
     return !alpha.on_device && alpha.value == 1 && !reads_c() && !bias && !residual && !a_scale &&
-           !b_scale && activation == Activation::None;
+           !b_scale && activation == Activation::None && !gate;
   }
   [[nodiscard]] double flops() const noexcept;
   /// Each operand once, and C once more where it is read.

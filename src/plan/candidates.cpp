@@ -15,6 +15,7 @@ Obstacle obstacle(const Demand& demand, const KernelInfo& kernel, const Selectio
   const bool must_round = demand.precision == Precision::Tf32;
   if (kernel.multiplies_tf32 ? !may_round : must_round) return Obstacle::Precision;
   if (demand.path != Path::Auto && demand.path != kernel.path) return Obstacle::Path;
+  if (demand.gate && !kernel.gates) return Obstacle::Gate;
   // Rows are invariant only if it is known how a kernel adds up.
   if (demand.reproducibility == Reproducibility::RowInvariant && demand.op == Op::Gemm &&
       kernel.reduction == Reduction::None) {
@@ -46,6 +47,8 @@ std::string describe(Obstacle obstacle, const Demand& demand, const KernelInfo& 
                        name(Precision::Fast), name(Precision::Exact));
     case Obstacle::Path:
       return formatted("{} row; path {} asked", name(kernel.path), name(demand.path));
+    case Obstacle::Gate:
+      return "has no gated epilogue";
     case Obstacle::Reproducibility:
       return "states no reduction class, which row-invariant results need";
     case Obstacle::Features:

@@ -14,6 +14,7 @@ enum class Obstacle : std::uint8_t {
   Outputs,
   Precision,
   Path,
+  Gate,
   Reproducibility,
   Features,
   TurnedOff,
@@ -29,6 +30,7 @@ struct Demand {
   Precision precision = Precision::Exact;
   Path path = Path::Auto;
   Reproducibility reproducibility = Reproducibility::PerShape;
+  bool gate = false;
 };
 
 Obstacle obstacle(const Demand& demand, const KernelInfo& kernel, const SelectionContext& context);

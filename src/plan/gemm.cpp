@@ -17,7 +17,8 @@ Demand demand_of(const GemmProblem& problem) noexcept {
           .output = problem.c.dtype,
           .precision = problem.precision,
           .path = problem.path,
-          .reproducibility = problem.reproducibility};
+          .reproducibility = problem.reproducibility,
+          .gate = problem.gate.has_value()};
 }
 
 /// `kernel` of the result is null if the row cannot serve these extents.
@@ -106,6 +107,11 @@ std::vector<std::string> notes_on(const GemmProblem& problem, const GemmSelectio
     notes.emplace_back("precision fast: no split kernel in the table, the exact one is used");
   }
   if (problem.skips_product()) notes.emplace_back("A and B are not read");
+  if (problem.gate) {
+    notes.push_back(formatted("a gate ({}, {}) joins {} columns into {} before C is written",
+                              name(problem.gate->activation), name(problem.gate->order), problem.n,
+                              problem.c_columns()));
+  }
   if (choice.kernel->backend == Backend::Cpu && choice.kernel->reduction != Reduction::None) {
     notes.emplace_back(
         "bits depend on types and K only, not on tile, block or threads: every row is invariant");

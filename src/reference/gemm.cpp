@@ -128,16 +128,45 @@ double saturated(double value) noexcept {
                     static_cast<double>(std::numeric_limits<std::int32_t>::max()));
 }
 
-/// One element of C from its sum over K.
-Approximation finish(const GemmProblem& problem, const GemmOperands& operands, std::int64_t batch,
-                     std::int64_t i, std::int64_t j, double sum, double magnitude) noexcept {
-  const double alpha = scalar(problem.alpha, operands.alpha);
-  const double c_term = problem.reads_c() ? scalar(problem.beta, operands.beta) *
-                                                element(operands.c, problem.c, batch, i, j)
-                                          : 0.0;
-  if (problem.c.dtype == DType::I32) {
-    return {saturated(sum + c_term), 0};
+/// x y of two factors, each within its error: |xy - x'y'| <= |x| ey + |y| ex + ex ey, and a
+/// rounding. Beside an infinite factor the sign of the other must be certain.
+Approximation multiply(Approximation x, Approximation y) noexcept {
+  const double value = x.value * y.value;
+  if (x.error == kInfinity || y.error == kInfinity) return {value, kInfinity};
+  const auto is_certain = [](const Approximation& factor) {
+    return factor.error == 0 || std::fabs(factor.value) > factor.error;
+  };
+  if (std::isnan(x.value) || std::isnan(y.value)) return {value, 0};
+  if (!std::isfinite(x.value) || !std::isfinite(y.value)) {
+    return {value, is_certain(x) && is_certain(y) ? 0 : kInfinity};
   }
+  const double error =
+      std::fabs(x.value) * y.error + std::fabs(y.value) * x.error + x.error * y.error;
+  return {value, error + f32_error(1, std::fabs(value) + error)};
+}
+
+/// The gate of two columns. Clamping moves no two numbers apart, and is exact.
+Approximation join(const Gate& gate, Approximation g, Approximation u) noexcept {
+  const double limit = static_cast<double>(gate.limit);
+  const double alpha = static_cast<double>(gate.alpha);
+  if (g.value > limit) g.value = limit;
+  if (u.value > limit) u.value = limit;
+  if (u.value < -limit) u.value = -limit;
+  Approximation y = activate(gate.activation, g);
+  if (alpha != 1) {
+    // x / (1 + exp(-alpha x)) = silu(alpha x) / alpha, which has silu's Lipschitz constant. The
+    // rounding of t = alpha x moves it by |x s'(t) t| u, s the logistic function, below |x| u / 4.
+    y.value = reference_activation(Activation::Silu, alpha * g.value) / alpha;
+    if (std::isfinite(g.value)) y.error += f32_error(1, std::fabs(g.value) + g.error);
+  }
+  return multiply(y, add_terms(u, static_cast<double>(gate.up_offset), 0));
+}
+
+/// One element of the product, from its sum over K, with all that a gate or an activation is given.
+Approximation add_up(const GemmProblem& problem, const GemmOperands& operands, std::int64_t batch,
+                     std::int64_t i, std::int64_t j, double sum, double magnitude,
+                     double c_term) noexcept {
+  const double alpha = scalar(problem.alpha, operands.alpha);
   Approximation x;
   if (!problem.skips_product()) {
     x = scaled_sum(problem, sum, magnitude, alpha, scale(operands.a_scale, problem.a_scale, i),
@@ -147,7 +176,33 @@ Approximation finish(const GemmProblem& problem, const GemmOperands& operands, s
       problem.bias ? load_element(operands.bias, problem.bias->dtype,
                                   batch * problem.bias->batch_stride + j * problem.bias->stride)
                    : 0.0;
-  x = activate(problem.activation, add_terms(x, c_term, bias));
+  return add_terms(x, c_term, bias);
+}
+
+/// The sums over K of one row of the product, and of their terms' magnitudes.
+struct RowSums {
+  std::vector<double> sum, magnitude;
+};
+
+/// Element (i, j) of C.
+Approximation finish(const GemmProblem& problem, const GemmOperands& operands, std::int64_t batch,
+                     std::int64_t i, std::int64_t j, const RowSums& row) noexcept {
+  const double c_term = problem.reads_c() ? scalar(problem.beta, operands.beta) *
+                                                element(operands.c, problem.c, batch, i, j)
+                                          : 0.0;
+  const auto sum = [&](std::int64_t column) { return row.sum[static_cast<std::size_t>(column)]; };
+  if (problem.c.dtype == DType::I32) return {saturated(sum(j) + c_term), 0};
+  const auto column = [&](std::int64_t n) {
+    return add_up(problem, operands, batch, i, n, sum(n), row.magnitude[std::size_t(n)], c_term);
+  };
+  Approximation x;
+  if (!problem.gate) {
+    x = activate(problem.activation, column(j));
+  } else if (problem.gate->order == GateOrder::Concatenated) {
+    x = join(*problem.gate, column(j), column(problem.c_columns() + j));
+  } else {
+    x = join(*problem.gate, column(2 * j), column(2 * j + 1));
+  }
   if (problem.residual) {
     x = add_residual(x, element(operands.residual, *problem.residual, batch, i, j));
   }
@@ -176,9 +231,13 @@ double reference_activation(Activation activation, double x) noexcept {
 GemmReference reference_gemm(const GemmProblem& problem, const GemmOperands& operands) {
   const std::int64_t m = problem.m, n = problem.n, k = problem.skips_product() ? 0 : problem.k;
   GemmReference result;
-  result.value.reserve(static_cast<std::size_t>(problem.batch * m * n));
-  result.bound.reserve(static_cast<std::size_t>(problem.batch * m * n));
-  std::vector<double> sum(static_cast<std::size_t>(n)), magnitude(sum.size());
+  result.value.reserve(static_cast<std::size_t>(problem.batch * m * problem.c_columns()));
+  result.bound.reserve(result.value.capacity());
+  RowSums row;
+  std::vector<double>& sum = row.sum;
+  std::vector<double>& magnitude = row.magnitude;
+  sum.resize(static_cast<std::size_t>(n));
+  magnitude.resize(sum.size());
   for (std::int64_t batch = 0; batch < problem.batch; ++batch) {
     const std::vector<double> a = dense(operands.a, problem.a, batch, m, k);
     const std::vector<double> b = dense(operands.b, problem.b, batch, k, n);
@@ -187,16 +246,15 @@ GemmReference reference_gemm(const GemmProblem& problem, const GemmOperands& ope
       std::fill(magnitude.begin(), magnitude.end(), 0.0);
       for (std::int64_t p = 0; p < k; ++p) {
         const double factor = a[static_cast<std::size_t>(i * k + p)];
-        const double* row = b.data() + p * n;
+        const double* factors = b.data() + p * n;
         for (std::size_t j = 0; j < sum.size(); ++j) {
-          const double product = factor * row[j];
+          const double product = factor * factors[j];
           sum[j] += product;
           magnitude[j] += std::fabs(product) < kInfinity ? std::fabs(product) : 0.0;
         }
       }
-      for (std::size_t j = 0; j < sum.size(); ++j) {
-        const Approximation x =
-            finish(problem, operands, batch, i, static_cast<std::int64_t>(j), sum[j], magnitude[j]);
+      for (std::int64_t j = 0; j < problem.c_columns(); ++j) {
+        const Approximation x = finish(problem, operands, batch, i, j, row);
         result.value.push_back(x.value);
         result.bound.push_back(x.error);
       }

@@ -6,7 +6,7 @@
 
 namespace girih::inline v0 {
 
-/// The meaning of a product, [batch, m, n] row-major, and how far a correct kernel may be from it.
+/// The meaning of a product, C's shape, row-major, and how far a correct kernel may be from it.
 ///
 /// `value` is computed in double and not rounded to C's type. `bound` covers, with u = 2^-24 and
 /// gamma(n) = n u / (1 - n u):
@@ -14,6 +14,9 @@ namespace girih::inline v0 {
 ///             2^-22, and 3 K for K; for i8, whose sums are exact, gamma(8) * |alpha sa sb * sum|
 ///   terms     gamma(4) * (|product| + |beta C| + |bias|)
 ///   activation  its Lipschitz constant times the error before it, plus 8 u |x| for its evaluation
+///   gate      of its factors y = act(g) and v = u + offset, known to within ey (the activation's,
+///             with one rounding more for alpha) and ev (the terms' and gamma(4) * |v|), clamping
+///             being exact and no expansion:  |y| ev + |v| ey + ey ev + gamma(1) * (|y v| + these)
 ///   residual  gamma(1) * (|y| + |residual|)
 ///   output    half a unit in the last place of C's type, and its subnormals'
 ///   underflow of each f32 step

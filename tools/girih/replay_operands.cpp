@@ -96,7 +96,10 @@ Result<GemmDesc> ReplayOperands::gemm(const CallLine& line) {
                 .c = *c,
                 .alpha = *alpha,
                 .beta = *beta,
-                .epilogue = {.bias = *bias, .activation = line.activation, .residual = *residual},
+                .epilogue = {.bias = *bias,
+                             .activation = line.activation,
+                             .gate = line.gate,
+                             .residual = *residual},
                 .precision = line.precision,
                 .path = line.path,
                 .reproducibility = line.reproducibility};

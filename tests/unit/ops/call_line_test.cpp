@@ -69,6 +69,13 @@ CallLine any_line(Random& random) {
   line.precision = any_option<Precision>(random, 2);
   line.path = any_option<Path>(random, 2);
   line.reproducibility = any_option<Reproducibility>(random, 1);
+  if (random.one_in(2)) {
+    line.gate = Gate{.activation = any_option<Activation>(random, 3),
+                     .order = any_option<GateOrder>(random, 1),
+                     .alpha = static_cast<float>(random.real()),
+                     .limit = random.one_in(2) ? Gate().limit : static_cast<float>(random.real()),
+                     .up_offset = static_cast<float>(random.real())};
+  }
   return line;
 }
 
@@ -79,8 +86,8 @@ bool equal(const CallLine& x, const CallLine& y) {
          x.residual == y.residual && x.a_scale == y.a_scale && x.b_scale == y.b_scale &&
          x.residual_is_c == y.residual_is_c && x.a_granularity == y.a_granularity &&
          x.b_granularity == y.b_granularity && x.alpha == y.alpha && x.beta == y.beta &&
-         x.activation == y.activation && x.precision == y.precision && x.path == y.path &&
-         x.reproducibility == y.reproducibility && x.workspace == y.workspace &&
+         x.activation == y.activation && x.gate == y.gate && x.precision == y.precision &&
+         x.path == y.path && x.reproducibility == y.reproducibility && x.workspace == y.workspace &&
          x.source == y.source && x.destination == y.destination && x.value == y.value &&
          x.kernel == y.kernel && x.status == y.status && x.microseconds == y.microseconds;
 }
@@ -100,6 +107,21 @@ TEST(CallLineTest, TheTextIsWhatTheDocumentsSay) {
             "c=bf16[64,8]:8,1@0 alpha=0.5 beta=device kernel=k us=12.5");
   EXPECT_EQ(to_text({.op = Op::Fill, .destination = ViewLine{}, .value = 2}),
             "girih-call-1 fill backend=cpu destination=f32[]:@0 value=2");
+}
+
+TEST(CallLineTest, AGateIsOneFieldOfFiveParts) {
+  CallLine line{.a = ViewLine{}, .b = ViewLine{}, .c = ViewLine{}};
+  line.gate = Gate{.order = GateOrder::Interleaved, .alpha = 1.5F, .limit = 7, .up_offset = 1};
+  const std::string text = to_text(line);
+  EXPECT_NE(text.find(" gate=silu:interleaved:1.5:7:1"), std::string::npos) << text;
+  line.gate = Gate{.activation = Activation::None};
+  EXPECT_NE(to_text(line).find(" gate=none:concatenated:1:inf:0"), std::string::npos);
+  const std::string head = text.substr(0, text.find(" gate="));
+  for (const char* const gate : {"none", "silu", "silu:interleaved:1:7", "silu:1:interleaved:7:1",
+                                 "silu:interleaved:1:7:1:2", "silu:interleaved:one:7:1", ""}) {
+    EXPECT_TRUE(testing::refused(parse_call_line(head + " gate=" + gate), Code::FileFormat, "gate"))
+        << gate;
+  }
 }
 
 TEST(CallLineTest, EveryLineIsReadBackAsItWas) {

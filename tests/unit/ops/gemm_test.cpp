@@ -217,6 +217,30 @@ TEST(GemmCheckTest, AnI32OutputTakesNoTermBesideAccumulation) {
   refuses(x, "activation");
 }
 
+TEST(GemmCheckTest, AGateJoinsTwoColumnsIntoOne) {
+  GemmSpec gated = spec(3, 10, 7);
+  gated.c = matrix(3, 5, DType::BF16);
+  gated.gate = Gate{};
+  gated.bias = vector(10);
+  gated.residual = matrix(3, 5);
+  gated.b_scale = vector(10);
+  gated.b_granularity = Granularity::PerColumn;
+  const GemmProblem problem = must(check(gated));
+  EXPECT_EQ(problem.n, 10);
+  EXPECT_EQ(problem.c_columns(), 5);
+  EXPECT_EQ(problem.gate, Gate{});
+  EXPECT_FALSE(problem.has_identity_epilogue());
+  EXPECT_EQ(problem.flops(), 2.0 * 3 * 10 * 7);
+  EXPECT_EQ(problem.bytes(), 4.0 * (3 * 7 + 7 * 10 + 10) + (2.0 + 4.0) * 3 * 5);
+  GemmSpec plain = spec(3, 10, 7);
+  plain.gate = Gate{};
+  EXPECT_TRUE(refused(check(plain), Code::GemmShapeMismatch, "3 by 5"));
+  plain.c = matrix(3, 5);
+  EXPECT_FALSE(must(check(plain)).has_identity_epilogue());
+  plain.gate.reset();
+  EXPECT_TRUE(refused(check(plain), Code::GemmShapeMismatch, "3 by 10"));
+}
+
 TEST(GemmProblemTest, SaysWhatIsRead) {
   EXPECT_FALSE(must(check(spec(2, 2, 2))).reads_c());
   EXPECT_FALSE(must(check(spec(2, 2, 2))).skips_product());

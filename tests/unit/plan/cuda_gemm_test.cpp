@@ -150,6 +150,16 @@ TEST(CudaGemmSelect, TypesWithoutAKernelAreRefused) {
   EXPECT_TRUE(refused(select(must(check(tf32)), context_on("h200")), Code::GemmNoKernel, "tf32"));
 }
 
+TEST(CudaGemmSelect, AGateIsRefusedByEveryRow) {
+  GemmSpec gated = spec(64, 256, 64);
+  gated.c = {DType::BF16, {64, 128}, {128, 1}, 0};
+  gated.gate = Gate{};
+  const GemmProblem problem = must(check(gated));
+  EXPECT_TRUE(
+      refused(select(problem, context_on("h200")), Code::GemmNoKernel, "has no gated epilogue"));
+  for (const KernelInfo& row : cuda::kernel_table()) EXPECT_FALSE(row.gates) << row.name;
+}
+
 TEST(CudaGemmSelect, RowInvariantNeverSplitsAndKeepsOneClass) {
   for (const std::int64_t n : {8, 328, 4096}) {
     for (const std::int64_t k : {64, 2560, 32768}) {

@@ -91,6 +91,106 @@ TEST(ReferenceGemmTest, AppliesEveryTermInOrder) {
             (std::vector<double>{98.5, 173}));
 }
 
+TEST(ReferenceGemmTest, AGateJoinsTwoColumnsAfterTheirTerms) {
+  // 3 times the columns is (6, -12 | 3, 1.5), and with scales and bias (7, -36.5 | 9, 6).
+  const Matrix a(DType::F32, 1, 1, {3});
+  const Matrix b(DType::F32, 1, 4, {2, -4, 1, 0.5}), pairs(DType::F32, 1, 4, {2, 1, -4, 0.5});
+  Matrix c(DType::F32, 1, 2, {std::nan(""), std::nan("")});
+  const Matrix residual(DType::F32, 1, 2, {100, 200});
+  const float scale[] = {1, 3, 2, 4}, scale_of_pairs[] = {1, 2, 3, 4};
+  const Matrix bias(DType::F32, 1, 4, {1, -0.5, 3, 0}),
+      bias_of_pairs(DType::F32, 1, 4, {1, 3, -0.5, 0});
+  GemmSpec spec = spec_of(a, b, c);
+  spec.bias = Geometry{DType::F32, {4}, {1}, 0};
+  spec.b_scale = Geometry{DType::F32, {4}, {1}, 0};
+  spec.b_granularity = Granularity::PerColumn;
+  spec.residual = residual.geometry();
+  const auto values = [&](Gate gate) {
+    spec.gate = gate;
+    const std::vector<double> concatenated =
+        run(spec, {.bias = bias.bytes.data(), .residual = residual.bytes.data(), .b_scale = scale},
+            a, b, c)
+            .value;
+    spec.gate->order = GateOrder::Interleaved;
+    EXPECT_EQ(run(spec,
+                  {.bias = bias_of_pairs.bytes.data(),
+                   .residual = residual.bytes.data(),
+                   .b_scale = scale_of_pairs},
+                  a, pairs, c)
+                  .value,
+              concatenated);
+    return concatenated;
+  };
+  EXPECT_EQ(values({.activation = Activation::None}), (std::vector<double>{163, -19}));
+  EXPECT_EQ(values({.activation = Activation::Relu}), (std::vector<double>{163, 200}));
+  // At most 6 and 6: 6 * (6 + 1), and -36.5 * (6 + 1).
+  EXPECT_EQ(values({.activation = Activation::None, .limit = 6, .up_offset = 1}),
+            (std::vector<double>{142, -55.5}));
+  EXPECT_NEAR(values({.alpha = 0.5F})[0], 100 + 9 * 7 / (1 + std::exp(-3.5)), 1e-12);
+}
+
+TEST(ReferenceGemmTest, TheBoundOfAGateHoldsForF32AndCatchesLessPrecision) {
+  constexpr std::int64_t kDepth = 50, kColumns = 40;
+  verify::Random random(5, 1);
+  std::vector<double> values(static_cast<std::size_t>(kDepth * 2 * kColumns));
+  for (double& value : values) value = random.real();
+  const Matrix b(DType::F32, kDepth, 2 * kColumns, values);
+  values.resize(static_cast<std::size_t>(kDepth));
+  const Matrix a(DType::F32, 1, kDepth, values);
+  Matrix c(DType::F32, 1, kColumns, {});
+  GemmSpec spec = spec_of(a, b, c);
+  for (const float alpha : {1.0F, 1.702F}) {
+    spec.gate = Gate{.alpha = alpha, .limit = 2, .up_offset = 0.25F};
+    const GemmReference want = run(spec, {}, a, b, c);
+    double worst = 0, worst_of_bf16 = 0;
+    for (std::int64_t j = 0; j < kColumns; ++j) {
+      float sums[2] = {};
+      for (std::int64_t p = 0; p < kDepth; ++p) {
+        for (std::int64_t half = 0; half < 2; ++half) {
+          const std::int64_t at = p * 2 * kColumns + half * kColumns + j;
+          sums[half] = std::fma(static_cast<float>(load_element(a.bytes.data(), DType::F32, p)),
+                                static_cast<float>(load_element(b.bytes.data(), DType::F32, at)),
+                                sums[half]);
+        }
+      }
+      const float g = std::min(sums[0], 2.0F), u = std::clamp(sums[1], -2.0F, 2.0F) + 0.25F;
+      const float y = g / (1 + std::exp(-(alpha * g)));
+      const auto e = static_cast<std::size_t>(j);
+      const auto error = [&](float got) {
+        return std::fabs(static_cast<double>(got) - want.value[e]) / want.bound[e];
+      };
+      worst = std::max(worst, error(y * u));
+      worst_of_bf16 = std::max(worst_of_bf16, error(to_f32(to_bf16(y)) * u));
+    }
+    EXPECT_LE(worst, 1);
+    EXPECT_GT(worst_of_bf16, 1);
+  }
+}
+
+TEST(ReferenceGemmTest, AGateOfInfinitiesHasAClassWhereItsSignIsCertain) {
+  const Matrix a(DType::F32, 1, 1, {1});
+  Matrix c(DType::F32, 1, 1, {});
+  const auto result = [&](double g, double u, Gate gate = {}) {
+    const Matrix b(DType::F32, 1, 2, {g, u});
+    GemmSpec spec = spec_of(a, b, c);
+    spec.gate = gate;
+    const GemmReference reference = run(spec, {}, a, b, c);
+    return std::pair(reference.value[0], reference.bound[0]);
+  };
+  const double nan = std::nan("");
+  EXPECT_EQ(result(1, -kInfinity), std::pair(-kInfinity, 0.0));
+  EXPECT_EQ(result(kInfinity, 2), std::pair(kInfinity, 0.0));
+  EXPECT_EQ(result(-kInfinity, 2).first, 0);
+  EXPECT_EQ(result(1, kInfinity, {.limit = 8}).first, 8 / (1 + std::exp(-1.0)));
+  EXPECT_TRUE(std::isnan(result(nan, 1).first) && std::isnan(result(1, nan).first));
+  EXPECT_EQ(result(nan, 1).second, 0);
+  EXPECT_EQ(result(1, nan, {.limit = 8}).second, 0);
+  EXPECT_TRUE(std::isnan(result(-kInfinity, kInfinity).first));
+  // silu(-100) is 0 in f32, or a little less: its product with infinity may be NaN.
+  EXPECT_EQ(result(-100, kInfinity).second, kInfinity);
+  EXPECT_EQ(result(3e38, 3).second, kInfinity);
+}
+
 TEST(ReferenceGemmTest, NeverReadsWhatTheContractForbids) {
   const double nan = std::nan("");
   const Matrix a(DType::F32, 1, 2, {nan, nan}), b(DType::F32, 2, 1, {nan, 1});
