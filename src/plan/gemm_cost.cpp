@@ -43,6 +43,11 @@ std::int64_t even_part(std::int64_t extent, std::int64_t largest, std::int64_t s
   return round_up(ceil_div(extent, ceil_div(extent, largest)), step);
 }
 
+/// Columns of the product that make one column of tiles of C: with a gate, a tile of each half.
+std::int64_t tile_columns(const GemmProblem& problem, const KernelInfo& kernel) noexcept {
+  return problem.gate ? 2 * kernel.tile_n : kernel.tile_n;
+}
+
 std::int64_t size_or(std::int64_t bytes, std::int64_t typical) noexcept {
   return bytes > 0 ? bytes : typical;
 }
@@ -51,6 +56,7 @@ std::int64_t size_or(std::int64_t bytes, std::int64_t typical) noexcept {
 void choose_blocking(const GemmProblem& problem, const KernelInfo& kernel, const DeviceInfo& device,
                      int threads, GemmSelection& choice) noexcept {
   const std::int64_t bytes = packed_bytes(kernel);
+  const std::int64_t tile_n = tile_columns(problem, kernel);
   const std::int64_t l1 = size_or(device.l1_bytes, 32 * 1024);
   const std::int64_t l2 = size_or(device.l2_bytes, 256 * 1024);
   Blocking& block = choice.block;
@@ -58,7 +64,7 @@ void choose_blocking(const GemmProblem& problem, const KernelInfo& kernel, const
   block.m = even_part(problem.m, kBlockRows, kernel.tile_m);
   block.n = even_part(problem.n,
                       std::clamp(kBlockRows * kBlockColumns / block.m, kBlockColumns, kWidestBlock),
-                      kernel.tile_n);
+                      tile_n);
   const std::int64_t deepest = std::clamp(l1 * kPanelShare / 100 / (kernel.tile_n * bytes),
                                           std::int64_t{64}, std::int64_t{1024});
   const std::int64_t packed_depth = kPackedBytes / ((block.m + block.n) * bytes);
@@ -69,11 +75,11 @@ void choose_blocking(const GemmProblem& problem, const KernelInfo& kernel, const
   chunk.m = even_part(block.m, std::max(rows, kernel.tile_m), kernel.tile_m);
   const std::int64_t columns =
       problem.k > chunk.k ? l2 * kSumShare / 100 / (chunk.m * 4) : kBlockRows;
-  chunk.n = even_part(block.n, std::max(columns, 4 * kernel.tile_n), kernel.tile_n);
+  chunk.n = even_part(block.n, std::max(columns, 4 * tile_n), tile_n);
   const std::int64_t wanted = threads > 1 ? kChunksPerThread * threads : 1;
   const auto chunks = [&] { return ceil_div(block.m, chunk.m) * ceil_div(block.n, chunk.n); };
-  while (chunks() < wanted && chunk.n > 2 * kernel.tile_n) {
-    chunk.n = round_up(chunk.n / 2, kernel.tile_n);
+  while (chunks() < wanted && chunk.n > 2 * tile_n) {
+    chunk.n = round_up(chunk.n / 2, tile_n);
   }
   while (chunks() < wanted && chunk.m > kernel.tile_m) {
     chunk.m = round_up(chunk.m / 2, kernel.tile_m);
@@ -81,7 +87,7 @@ void choose_blocking(const GemmProblem& problem, const KernelInfo& kernel, const
 }
 
 /// Bytes for one product that `threads` threads compute: packed A, packed B, and sums if K takes
-/// more than one step.
+/// more than one step, or those of a gate's first half wait for the second.
 std::int64_t product_workspace(const GemmProblem& problem, const KernelInfo& kernel, int threads,
                                GemmSelection& choice) noexcept {
   if (problem.skips_product()) return 0;
@@ -93,7 +99,7 @@ std::int64_t product_workspace(const GemmProblem& problem, const KernelInfo& ker
   choice.sums_per_thread = problem.k <= block.k && own < whole;
   const std::int64_t sums = choice.sums_per_thread ? own : whole;
   return round_up(block.m * block.k * bytes, 64) + round_up(block.k * block.n * bytes, 64) +
-         (problem.k > chunk.k ? sums : 0);
+         (problem.k > chunk.k || problem.gate ? sums : 0);
 }
 
 /// Seconds of one thread for one product.
@@ -104,7 +110,7 @@ double product_seconds(const GemmProblem& problem, const KernelInfo& kernel,
     return static_cast<double>(ceil_div(extent, tile)) * static_cast<double>(tile);
   };
   const double m = padded(problem.m, kernel.tile_m);
-  const double n = padded(problem.n, kernel.tile_n);
+  const double n = padded(problem.n, tile_columns(problem, kernel));
   const double finished = m * n / kElementsPerSecond;
   if (problem.skips_product()) return finished;
   const auto k = static_cast<double>(problem.k);

@@ -124,12 +124,13 @@ Result<BoundGemm> BoundGemm::make(Runtime& runtime, const GemmCase& gemm_case,
   const GemmCase& x = result.case_;
   GIRIH_TRY(
       place(runtime, result.a_, x.operands, matrix_layout(x.a, x.batch, x.m, x.k), x.a.offset));
-  GIRIH_TRY(
-      place(runtime, result.b_, x.operands, matrix_layout(x.b, x.batch, x.k, x.n), x.b.offset));
+  GIRIH_TRY(place(runtime, result.b_, x.operands,
+                  matrix_layout(x.b, x.batch, x.k, x.product_columns()), x.b.offset));
   GIRIH_TRY(place(runtime, result.c_, x.output, matrix_layout(x.c, x.batch, x.m, x.n), x.c.offset));
   if (x.bias) {
-    const Layout layout =
-        x.bias_per_batch ? Layout{{x.products(), x.n}, {x.n + 1, 1}} : Layout{{x.n}, {1}};
+    const std::int64_t columns = x.product_columns();
+    const Layout layout = x.bias_per_batch ? Layout{{x.products(), columns}, {columns + 1, 1}}
+                                           : Layout{{columns}, {1}};
     GIRIH_TRY(place(runtime, result.bias_, *x.bias, layout, x.bias_offset));
   }
   if (x.residual == ResidualCase::Separate) {
@@ -137,7 +138,7 @@ Result<BoundGemm> BoundGemm::make(Runtime& runtime, const GemmCase& gemm_case,
                     matrix_layout(x.residual_layout, x.batch, x.m, x.n), x.residual_layout.offset));
   }
   GIRIH_TRY(place_scale(runtime, result.a_scale_, x.a_scale, x.m));
-  GIRIH_TRY(place_scale(runtime, result.b_scale_, x.b_scale, x.n));
+  GIRIH_TRY(place_scale(runtime, result.b_scale_, x.b_scale, x.product_columns()));
   if (x.alpha_on_device) GIRIH_TRY(place(runtime, result.alpha_, DType::F32, {{1}, {1}}, 1));
   if (x.beta_on_device) GIRIH_TRY(place(runtime, result.beta_, DType::F32, {{1}, {1}}, 1));
   auto problem = check(result.desc(), {.runtime = runtime.id()});
@@ -166,6 +167,7 @@ GemmDesc BoundGemm::desc() const {
   if (b_scale_) desc.b_scale = Scale{b_scale_->tensor(), *case_.b_scale};
   if (bias_) desc.epilogue.bias = bias_->tensor();
   desc.epilogue.activation = case_.activation;
+  desc.epilogue.gate = case_.gate;
   if (residual_) desc.epilogue.residual = residual_->tensor();
   if (case_.residual == ResidualCase::SameAsC) desc.epilogue.residual = c_->tensor();
   desc.precision = case_.precision;
@@ -211,7 +213,8 @@ bool BoundGemm::may_refuse(const Error& error) const {
   const bool lacks_row = backend_ != Backend::Cpu && case_.path == Path::Matrix && has_no_row;
   const bool lacks_tf32 = problem_->precision == Precision::Tf32 &&
                           (backend_ != Backend::Metal || case_.path == Path::Portable);
-  return lacks_tf32 || lacks_row;
+  const bool lacks_gate = problem_->gate && backend_ != Backend::Cpu;
+  return lacks_tf32 || lacks_row || lacks_gate;
 }
 
 bool BoundGemm::poisons_output() const {

@@ -113,6 +113,23 @@ void pick_modes(Random& random, GemmCase& result) {
   result.contents = random.pick(kContents);
 }
 
+/// Drawn last: what is drawn before does not depend on whether a case is gated.
+void pick_gate(Random& random, GemmCase& result) {
+  if (result.output == DType::I32 || !random.one_in(6)) return;
+  static constexpr auto kLimits = std::to_array<float>({0.25F, 1.0F, 7.0F});
+  Gate gate;
+  gate.activation = result.activation;
+  if (random.one_in(2)) gate.activation = Activation::Silu;
+  if (random.one_in(2)) gate.order = GateOrder::Interleaved;
+  if (gate.activation == Activation::Silu && random.one_in(2)) gate.alpha = 1.702F;
+  if (random.one_in(2)) gate.limit = random.pick(kLimits);
+  if (random.one_in(2)) gate.up_offset = random.one_in(2) ? 1.0F : -0.5F;
+  result.gate = gate;
+  result.activation = Activation::None;
+  result.beta = 0;
+  result.beta_on_device = false;
+}
+
 std::string describe(const char* operand, const MatrixCase& layout) {
   static constexpr const char* kSharing[] = {"", " rank2", " repeated"};
   return formatted(" {}:{}+{}@{}{}{}{}", operand, layout.column_major ? 'T' : 'N', layout.pad,
@@ -143,6 +160,7 @@ GemmCase make_gemm_case(std::uint64_t seed, std::uint64_t index, DType operands,
   result.c = pick_layout(random, false);
   pick_epilogue(random, result);
   pick_modes(random, result);
+  pick_gate(random, result);
   return result;
 }
 
@@ -169,6 +187,10 @@ std::string GemmCase::to_string() const {
         formatted(" bias {}@{}{}", name(*bias), bias_offset, bias_per_batch ? " per batch" : "");
   }
   line += formatted(" activation {}", name(activation));
+  if (gate) {
+    line += formatted(" gate {} {} alpha {} limit {} offset {}", name(gate->activation),
+                      name(gate->order), gate->alpha, gate->limit, gate->up_offset);
+  }
   if (residual == ResidualCase::SameAsC) line += " residual C";
   if (residual == ResidualCase::Separate) {
     line += formatted(" residual {}{}", name(residual_type), describe("R", residual_layout));

@@ -39,7 +39,7 @@ struct MatrixCase {
 struct GemmCase {
   std::uint64_t seed = 1;
   std::uint64_t index = 0;
-  std::int64_t m = 1, n = 1, k = 1;
+  std::int64_t m = 1, n = 1, k = 1;     ///< n of C: half of B's with a gate
   std::optional<std::int64_t> batch{};  ///< none: rank 2
   DType operands = DType::F32;
   DType output = DType::F32;
@@ -50,6 +50,7 @@ struct GemmCase {
   bool bias_per_batch = false;
   std::int64_t bias_offset = 0;
   Activation activation = Activation::None;
+  std::optional<Gate> gate{};
   ResidualCase residual = ResidualCase::None;
   DType residual_type = DType::F32;
   MatrixCase residual_layout{};
@@ -60,6 +61,8 @@ struct GemmCase {
   Contents contents = Contents::Uniform;
 
   [[nodiscard]] std::int64_t products() const noexcept { return batch.value_or(1); }
+  /// Of B, the bias and the scale of B.
+  [[nodiscard]] std::int64_t product_columns() const noexcept { return gate ? 2 * n : n; }
   /// One line that states every field.
   [[nodiscard]] std::string to_string() const;
 };

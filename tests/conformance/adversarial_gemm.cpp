@@ -210,6 +210,84 @@ const Hostile kTypesAndTerms[] = {
      }},
 };
 
+/// C = gate(A [4, 3] . B [3, 10]).
+void gate_with(GemmDesc& desc, Parts& parts, Gate gate) {
+  desc.b = parts.make({3, 10});
+  desc.epilogue.gate = gate;
+}
+
+const Hostile kGates[] = {
+    {"AnOddNumberOfColumns", Code::GemmShapeMismatch, "B has 5 columns",
+     [](GemmDesc& d, Parts&) { d.epilogue.gate = Gate{}; }},
+    {"COfTheWholeProduct", Code::GemmShapeMismatch, "the gated product of A and B is 4 by 5",
+     [](GemmDesc& d, Parts& p) {
+       gate_with(d, p, {});
+       d.c = p.make({4, 10});
+     }},
+    {"BiasOfOneHalf", Code::GemmShapeMismatch, "bias has 5 elements a row, 2N is 10",
+     [](GemmDesc& d, Parts& p) {
+       gate_with(d, p, {});
+       d.epilogue.bias = p.make({5});
+     }},
+    {"ColumnScaleOfOneHalf", Code::GemmShapeMismatch, "b_scale",
+     [](GemmDesc& d, Parts& p) {
+       gate_with(d, p, {});
+       d.b_scale = Scale{p.make({5}), Granularity::PerColumn};
+     }},
+    {"ResidualOfTheWholeProduct", Code::GemmShapeMismatch, "residual",
+     [](GemmDesc& d, Parts& p) {
+       gate_with(d, p, {});
+       d.epilogue.residual = p.make({4, 10});
+     }},
+    {"BetaBesideAGate", Code::GemmEpilogueConflict, "beta",
+     [](GemmDesc& d, Parts& p) {
+       gate_with(d, p, {});
+       d.beta = 1.0F;
+     }},
+    {"DeviceBetaBesideAGate", Code::GemmEpilogueConflict, "beta is a device scalar",
+     [](GemmDesc& d, Parts& p) {
+       gate_with(d, p, {});
+       d.beta = p.make({1});
+     }},
+    {"ActivationBesideAGate", Code::GemmEpilogueConflict, "activation relu beside a gate",
+     [](GemmDesc& d, Parts& p) {
+       gate_with(d, p, {});
+       d.epilogue.activation = Activation::Relu;
+     }},
+    {"GateOfIntegers", Code::GemmEpilogueConflict, "gate",
+     [](GemmDesc& d, Parts& p) {
+       d.a = p.make({4, 3}, DType::I8);
+       d.b = p.make({3, 10}, DType::I8);
+       d.c = p.make({4, 5}, DType::I32);
+       d.epilogue.gate = Gate{};
+     }},
+    {"AlphaOfGelu", Code::GemmEpilogueConflict, "gelu_tanh takes 1",
+     [](GemmDesc& d, Parts& p) {
+       gate_with(d, p, {.activation = Activation::GeluTanh, .alpha = 2});
+     }},
+    {"NanAlphaOfTheGate", Code::GemmScalarNotFinite, "alpha of the gate",
+     [](GemmDesc& d, Parts& p) { gate_with(d, p, {.alpha = kNan}); }},
+    {"ZeroAlphaOfTheGate", Code::InvalidOption, "alpha of the gate",
+     [](GemmDesc& d, Parts& p) { gate_with(d, p, {.alpha = 0}); }},
+    {"InfiniteOffset", Code::GemmScalarNotFinite, "offset of the gate",
+     [](GemmDesc& d, Parts& p) { gate_with(d, p, {.up_offset = kInfinity}); }},
+    {"NanLimit", Code::InvalidOption, "limit of the gate",
+     [](GemmDesc& d, Parts& p) { gate_with(d, p, {.limit = kNan}); }},
+    {"NegativeLimit", Code::InvalidOption, "limit of the gate is -7",
+     [](GemmDesc& d, Parts& p) { gate_with(d, p, {.limit = -7}); }},
+    {"AnOrderThatDoesNotExist", Code::InvalidOption, "order of the gate has no value 9",
+     [](GemmDesc& d, Parts& p) { gate_with(d, p, {.order = static_cast<GateOrder>(9)}); }},
+    {"AGateActivationThatDoesNotExist", Code::InvalidOption, "activation of the gate",
+     [](GemmDesc& d, Parts& p) { gate_with(d, p, {.activation = static_cast<Activation>(77)}); }},
+    {"CTouchesTheSecondHalfOfB", Code::GemmAliasing, "B",
+     [](GemmDesc& d, Parts& p) {
+       gate_with(d, p, {});
+       const Tensor bank = p.make({44});
+       d.b = must(bank.view({3, 10}, {10, 1}, 0));
+       d.c = must(bank.view({4, 5}, {5, 1}, 24));
+     }},
+};
+
 const Hostile kAliases[] = {
     {"CIsA", Code::GemmAliasing, "A",
      [](GemmDesc& d, Parts& p) {
@@ -284,6 +362,9 @@ TEST_P(AdversarialGemm, ShapesThatDoNotFit) {
 }
 TEST_P(AdversarialGemm, TypesAndTermsThatDoNotFit) {
   for (const Hostile& hostile : kTypesAndTerms) expect_refused(hostile);
+}
+TEST_P(AdversarialGemm, GatesThatDoNotFit) {
+  for (const Hostile& hostile : kGates) expect_refused(hostile);
 }
 TEST_P(AdversarialGemm, OutputsThatOverlapWhatIsRead) {
   for (const Hostile& hostile : kAliases) expect_refused(hostile);

@@ -241,6 +241,7 @@ TEST_P(GemmBits, RaiseNoFloatingPointFlag) {
   for (const auto& [operands, output] : kTypes) {
     const Tensor a = random_tensor(runtime, {37, 45}, operands, 1);
     const Tensor b = random_tensor(runtime, {45, 51}, operands, 2);
+    const Tensor halves = random_tensor(runtime, {45, 102}, operands, 3);
     const Tensor c = must(runtime.tensor({37, 51}, output));
     for (const Shape& extent : extents) {
       for (const Activation activation :
@@ -256,6 +257,13 @@ TEST_P(GemmBits, RaiseNoFloatingPointFlag) {
         const int raised = std::fetestexcept(FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW);
         ASSERT_EQ(raised, 0) << name(operands) << " " << name(output) << " " << name(activation)
                              << " " << extent[0] << " by " << extent[1];
+        if (output == DType::I32 || GetParam() != Backend::Cpu) continue;
+        desc.b = must(halves.slice(1, 0, 2 * extent[1]));
+        desc.epilogue = {.gate = Gate{.activation = activation, .up_offset = 1}};
+        must(gemm(runtime, desc));
+        ASSERT_EQ(std::fetestexcept(FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW), 0)
+            << "gate " << name(operands) << " " << name(output) << " " << name(activation) << " "
+            << extent[0] << " by " << extent[1];
       }
     }
   }

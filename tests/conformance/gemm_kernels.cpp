@@ -34,6 +34,7 @@ void run_gemm_row(const UsableKernel& kernel, Coverage& coverage) {
       for (std::uint64_t i = 0; i < kCasesOfATypePair; ++i) {
         GemmCase x = verify::make_gemm_case(77, i, operands, output);
         x.path = Path::Auto;
+        if (!kernel.info.gates) x.gate.reset();
         if (x.precision == Precision::Tf32) x.precision = Precision::Exact;
         if (kernel.info.multiplies_tf32) x.precision = i % 2 ? Precision::Fast : Precision::Tf32;
         const CaseReport report = verify::run_case(runtime, x, static_cast<Mode>(i % 3));

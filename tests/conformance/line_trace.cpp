@@ -77,6 +77,24 @@ TEST_P(LineTracing, WritesOneLineACall) {
   EXPECT_TRUE(got[4].captured);
 }
 
+TEST_P(LineTracing, AGateIsWrittenWhole) {
+  Runtime runtime = open(GetParam());
+  const Gate gate{.activation = Activation::Silu,
+                  .order = GateOrder::Interleaved,
+                  .alpha = 1.702F,
+                  .limit = 7,
+                  .up_offset = 1};
+  const GemmDesc desc{.a = must(runtime.tensor({4, 3}, DType::BF16)),
+                      .b = must(runtime.tensor({3, 10}, DType::BF16)),
+                      .c = must(runtime.tensor({4, 5}, DType::F32)),
+                      .epilogue = {.gate = gate}};
+  const Status status = gemm(runtime, desc);  // a backend may lack it: a refusal is traced too
+  const std::vector<CallLine> got = lines();
+  ASSERT_EQ(got.size(), 1U);
+  EXPECT_EQ(got[0].gate, gate);
+  EXPECT_EQ(got[0].status, status ? Code::Ok : Code::GemmNoKernel);
+}
+
 TEST_P(LineTracing, WithoutItNothingIsWritten) {
   const ScopedVariable off("GIRIH_TRACE", "");
   Runtime runtime = open(GetParam());

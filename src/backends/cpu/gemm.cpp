@@ -13,6 +13,10 @@
 // (`Blocking`). Between two steps of K its sums wait in the workspace, tile by tile, as f32 or i32:
 // an element's chain of multiply-adds goes on where it stopped. After the last step the epilogue
 // writes C.
+//
+// With a gate each column of C takes two of the product, g and u. Panels of the packed B hold g and
+// u in turn: the columns' order in B is the packing's concern alone. The sums of a panel of g wait
+// in the workspace until those of its u are there, and the epilogue has both.
 
 namespace girih::inline v0::cpu {
 namespace {
@@ -38,7 +42,7 @@ class Product {
 
  private:
   struct Block {
-    Span m, n, k;
+    Span m, n, k;                      ///< n: columns of C
     bool first = false, last = false;  ///< of the steps along K
   };
   /// A part of a block, in panels of A and of B, and where its unfinished sums lie.
@@ -56,6 +60,10 @@ class Product {
   Status pack(const Block& block, bool keep_a) const;
   Status multiply(const Block& block) const;
   void multiply_chunk(const Block& block, const Chunk& chunk) const noexcept;
+  /// Where the sums of a tile of the product wait: for the next step along K, or with a gate for
+  /// the tile's partner. Null if they do neither.
+  [[nodiscard]] std::byte* kept_sums(const Chunk& chunk, const Step& step, std::int64_t p,
+                                     std::int64_t q) const noexcept;
   void multiply_tile(const Block& block, const Chunk& chunk, const Step& step, std::int64_t p,
                      std::int64_t q) const noexcept;
 
@@ -72,6 +80,7 @@ class Product {
   const int threads_;
   const std::byte* a_;
   const std::byte* b_;
+  const ColumnMap columns_;
   const Epilogue epilogue_;
   const std::int64_t element_bytes_;
   const bool writes_directly_;  ///< whole tiles go from registers to C
@@ -90,6 +99,7 @@ Product::Product(const GemmCall& call, Executor& executor, int threads, std::int
       threads_(threads),
       a_(advance(call.operands.a, problem_.a.dtype, index * problem_.a.batch_stride)),
       b_(advance(call.operands.b, problem_.b.dtype, index * problem_.b.batch_stride)),
+      columns_(column_map(problem_)),
       epilogue_(epilogue_of(call, index)),
       element_bytes_(row_.reduction == Reduction::ExactI32 ? kPackedInt8Bytes : kPackedFloatBytes),
       writes_directly_(problem_.has_identity_epilogue() && problem_.c.dtype == DType::F32 &&
@@ -104,11 +114,12 @@ Status Product::run() const {
   const Blocking& block = selection_.block;
   const std::int64_t depth = problem_.skips_product() ? 0 : problem_.k;
   const std::int64_t steps = std::max(ceil_div(depth, block.k), std::int64_t{1});
+  const std::int64_t width = block.n / columns_.halves;
   for (std::int64_t i = 0; i < ceil_div(problem_.m, block.m); ++i) {
-    for (std::int64_t j = 0; j < ceil_div(problem_.n, block.n); ++j) {
+    for (std::int64_t j = 0; j < ceil_div(problem_.c_columns(), width); ++j) {
       for (std::int64_t s = 0; s < steps; ++s) {
         const Block at = {.m = part(i, block.m, problem_.m),
-                          .n = part(j, block.n, problem_.n),
+                          .n = part(j, width, problem_.c_columns()),
                           .k = part(s, block.k, depth),
                           .first = s == 0,
                           .last = s + 1 == steps};
@@ -133,31 +144,44 @@ Status Product::pack(const Block& block, bool keep_a) const {
   const std::int64_t b_group = group(block.n.size(), row_.tile_n);
   const std::int64_t a_tasks = keep_a ? 0 : ceil_div(block.m.size(), a_group);
   const std::int64_t b_tasks = ceil_div(block.n.size(), b_group);
+  // A group begins at a whole panel, and every panel before it is `own.begin` wide in all.
+  const auto pack_rows = [&](Span own) noexcept {
+    const MatrixLayout& a = problem_.a;
+    const std::int64_t offset =
+        (block.m.begin + own.begin) * a.row_stride + block.k.begin * a.column_stride;
+    code_.pack_a({.data = advance(a_, a.dtype, offset),
+                  .type = element_of(a.dtype),
+                  .stride = a.row_stride,
+                  .depth_stride = a.column_stride,
+                  .extent = own.size(),
+                  .depth = block.k.size()},
+                 packed_a_ + panel_bytes(own.begin, block.k.size()));
+  };
+  const auto pack_columns = [&](Span own, std::int64_t half) noexcept {
+    const MatrixLayout& b = problem_.b;
+    const std::int64_t column = half * columns_.half + (block.n.begin + own.begin) * columns_.step;
+    const std::int64_t offset = column * b.column_stride + block.k.begin * b.row_stride;
+    const std::int64_t before = own.begin * columns_.halves + half * row_.tile_n;
+    code_.pack_b({.data = advance(b_, b.dtype, offset),
+                  .type = element_of(b.dtype),
+                  .stride = columns_.step * b.column_stride,
+                  .depth_stride = b.row_stride,
+                  .extent = own.size(),
+                  .depth = block.k.size(),
+                  .panel_step = columns_.halves},
+                 packed_b_ + panel_bytes(before, block.k.size()));
+  };
   const auto work = [&](std::int64_t task, std::int64_t) noexcept {
-    const bool is_a = task < a_tasks;
-    const MatrixLayout& layout = is_a ? problem_.a : problem_.b;
-    const std::int64_t across = is_a ? layout.row_stride : layout.column_stride;
-    const std::int64_t along = is_a ? layout.column_stride : layout.row_stride;
-    const Span whole = is_a ? block.m : block.n;
-    const Span own =
-        is_a ? part(task, a_group, whole.size()) : part(task - a_tasks, b_group, whole.size());
-    const std::int64_t offset = (whole.begin + own.begin) * across + block.k.begin * along;
-    const PackSource source = {.data = advance(is_a ? a_ : b_, layout.dtype, offset),
-                               .type = element_of(layout.dtype),
-                               .stride = across,
-                               .depth_stride = along,
-                               .extent = own.size(),
-                               .depth = block.k.size()};
-    // A group begins at a whole panel, and every panel before it is `own.begin` wide in all.
-    std::byte* panels = (is_a ? packed_a_ : packed_b_) + panel_bytes(own.begin, block.k.size());
-    (is_a ? code_.pack_a : code_.pack_b)(source, panels);
+    if (task < a_tasks) return pack_rows(part(task, a_group, block.m.size()));
+    const Span own = part(task - a_tasks, b_group, block.n.size());
+    for (std::int64_t half = 0; half < columns_.halves; ++half) pack_columns(own, half);
   };
   return parallel_tasks(executor_, threads_, a_tasks + b_tasks, work);
 }
 
 Status Product::multiply(const Block& block) const {
   const std::int64_t rows = ceil_div(block.m.size(), row_.tile_m);
-  const std::int64_t columns = ceil_div(block.n.size(), row_.tile_n);
+  const std::int64_t columns = ceil_div(block.n.size(), row_.tile_n) * columns_.halves;
   const std::int64_t chunk_rows = selection_.chunk.m / row_.tile_m;
   const std::int64_t chunk_columns = selection_.chunk.n / row_.tile_n;
   const std::int64_t across = ceil_div(columns, chunk_columns);
@@ -192,16 +216,24 @@ void Product::multiply_chunk(const Block& block, const Chunk& chunk) const noexc
   }
 }
 
+std::byte* Product::kept_sums(const Chunk& chunk, const Step& step, std::int64_t p,
+                              std::int64_t q) const noexcept {
+  const bool waits = !(step.first && step.last);
+  if (!waits && (columns_.halves == 1 || problem_.skips_product())) return nullptr;
+  // What waits for its partner alone is used up before the next panel begins. A buffer that threads
+  // share gives each of them its own tiles only.
+  const bool compact = !waits && selection_.sums_per_thread;
+  const std::int64_t index =
+      (p - chunk.rows.begin) * (compact ? 1 : chunk.pitch) + (waits ? q - chunk.columns.begin : 0);
+  return chunk.sums + index * row_.tile_m * row_.tile_n * 4;
+}
+
 void Product::multiply_tile(const Block& block, const Chunk& chunk, const Step& step,
                             std::int64_t p, std::int64_t q) const noexcept {
   const std::int64_t depth = block.k.size();
   const Span m = part(p, row_.tile_m, block.m.size());
-  const Span n = part(q, row_.tile_n, block.n.size());
-  std::byte* kept = nullptr;
-  if (!(step.first && step.last)) {
-    const std::int64_t index = (p - chunk.rows.begin) * chunk.pitch + (q - chunk.columns.begin);
-    kept = chunk.sums + index * row_.tile_m * row_.tile_n * 4;
-  }
+  const Span n = part(q / columns_.halves, row_.tile_n, block.n.size());
+  std::byte* const kept = kept_sums(chunk, step, p, q);
   TileProduct tile = {
       .steps = ceil_div(step.k.size(), row_.tile_k),
       .a = packed_a_ + p * panel_bytes(row_.tile_m, depth) + panel_bytes(row_.tile_m, step.k.begin),
@@ -210,7 +242,9 @@ void Product::multiply_tile(const Block& block, const Chunk& chunk, const Step& 
       .in_stride = row_.tile_n,
       .out = kept,
       .out_stride = row_.tile_n};
-  if (!step.last) return code_.multiply(tile);
+  const bool has_partner = q % columns_.halves + 1 < columns_.halves;
+  if (has_partner && problem_.skips_product()) return;
+  if (!step.last || has_partner) return code_.multiply(tile);
 
   const bool is_whole = m.size() == row_.tile_m && n.size() == row_.tile_n;
   if (writes_directly_ && is_whole) {
@@ -222,12 +256,18 @@ void Product::multiply_tile(const Block& block, const Chunk& chunk, const Step& 
   alignas(64) std::byte sums[kMaxTile * kMaxTile * 4];
   tile.out = sums;
   code_.multiply(tile);
-  code_.finish(epilogue_, {.sums = sums,
+  EpilogueTile finished = {.sums = sums,
                            .sum_stride = row_.tile_n,
                            .row = block.m.begin + m.begin,
                            .column = block.n.begin + n.begin,
                            .rows = m.size(),
-                           .columns = n.size()});
+                           .columns = n.size()};
+  if (columns_.halves > 1) {
+    const std::byte* const g = kept_sums(chunk, step, p, q - 1);
+    finished.sums = g != nullptr ? g : sums;  // of nothing: both are 0
+    finished.up_sums = sums;
+  }
+  code_.finish(epilogue_, finished);
 }
 
 }  // namespace

@@ -34,6 +34,12 @@ Element element_of(DType type) noexcept {
   }
 }
 
+ColumnMap column_map(const GemmProblem& problem) noexcept {
+  if (!problem.gate) return {};
+  const bool alternate = problem.gate->order == GateOrder::Interleaved;
+  return {.halves = 2, .half = alternate ? 1 : problem.c_columns(), .step = alternate ? 2 : 1};
+}
+
 Epilogue epilogue_of(const GemmCall& call, std::int64_t index) noexcept {
   const GemmProblem& problem = call.problem;
   const GemmOperands& operands = call.operands;
@@ -48,7 +54,14 @@ Epilogue epilogue_of(const GemmCall& call, std::int64_t index) noexcept {
   e.beta = problem.beta.on_device ? *operands.beta : problem.beta.value;
   e.reads_c = problem.reads_c();
   e.integer_sum = problem.a.dtype == DType::I8;
-  e.function = function_of(problem.activation);
+  e.function = function_of(problem.gate ? problem.gate->activation : problem.activation);
+  const ColumnMap columns = column_map(problem);
+  if (problem.gate) {
+    e.gates = true;
+    e.gate_alpha = problem.gate->alpha;
+    e.gate_limit = problem.gate->limit;
+    e.up_offset = problem.gate->up_offset;
+  }
   e.scales =
       problem.alpha.on_device || problem.alpha.value != 1 || problem.a_scale || problem.b_scale;
   if (problem.a_scale) {
@@ -57,13 +70,17 @@ Epilogue epilogue_of(const GemmCall& call, std::int64_t index) noexcept {
   }
   if (problem.b_scale) {
     e.b_scale = operands.b_scale + index * problem.b_scale->batch_stride;
-    e.b_scale_stride = problem.b_scale->stride;
+    e.up_b_scale = e.b_scale + columns.half * problem.b_scale->stride;
+    e.b_scale_stride = columns.step * problem.b_scale->stride;
   }
   if (problem.bias) {
     const VectorLayout& bias = *problem.bias;
     e.bias = {.data = advance(operands.bias, bias.dtype, index * bias.batch_stride),
               .type = element_of(bias.dtype),
-              .column_stride = bias.stride};
+              .column_stride = columns.step * bias.stride};
+    e.up_bias = e.bias;
+    e.up_bias.data =
+        advance(static_cast<const std::byte*>(e.bias.data), bias.dtype, columns.half * bias.stride);
   }
   if (problem.residual) {
     const MatrixLayout& residual = *problem.residual;

@@ -48,7 +48,8 @@ constexpr Features kNeon = {Feature::Neon};
    .tile_n = columns,                                                                          \
    .tile_k = depth,                                                                            \
    .reduction = Reduction::sum,                                                                \
-   .flops_per_cycle = flops},
+   .flops_per_cycle = flops,                                                                   \
+   .gates = true},
 #define GIRIH_CPU_ELEMENTWISE(which, text, types, rows, columns, in, out) \
   {.name = "cpu_" #text "_" #types "_" #rows "x" #columns "_scalar",      \
    .backend = Backend::Cpu,                                               \

@@ -118,6 +118,25 @@ TEST_P(SelectTest, ForcingTakesThatRowOrSaysWhyNot) {
                       Code::GemmUnknownKernel, "cpu_gemm_f32_1x1_abacus"));
 }
 
+TEST_P(SelectTest, AGatesBlocksHoldWholeTilesOfBothHalves) {
+  for (const std::int64_t m : {1, 100, 3000}) {
+    for (const std::int64_t n : {1, 7, 100, 5001}) {
+      GemmSpec gated = spec(m, 2 * n, 700);
+      gated.c = {DType::F32, {m, n}, {n, 1}, 0};
+      gated.gate = Gate{};
+      const GemmProblem x = must(check(gated));
+      const GemmSelection choice = must(select(x, context(4)));
+      const std::int64_t pair = 2 * choice.kernel->tile_n;
+      EXPECT_EQ(choice.block.n % pair, 0);
+      EXPECT_EQ(choice.chunk.n % pair, 0);
+      EXPECT_GE(choice.block.n * ((2 * n + choice.block.n - 1) / choice.block.n), 2 * n);
+      const Plan plan = must(explain(x, context(4)));
+      EXPECT_EQ(plan.flops, 2.0 * static_cast<double>(m * 2 * n * 700));
+      EXPECT_NE(plan.to_string().find("a gate (silu, concatenated) joins"), std::string::npos);
+    }
+  }
+}
+
 TEST_P(SelectTest, Tf32IsRefusedAndNamesFast) {
   GemmSpec asked = spec(64, 64, 64);
   asked.precision = Precision::Tf32;

@@ -119,6 +119,50 @@ const Fault kFaults[] = {
        return gemm(runtime, desc);
      },
      [](GemmCase& x) { x.activation = Activation::GeluTanh; }},
+    {"ALostGateOffset", "worst at",
+     [](Runtime& runtime, GemmDesc desc) {
+       desc.epilogue.gate->up_offset = 0;
+       return gemm(runtime, desc);
+     },
+     [](GemmCase& x) { x.gate = Gate{.up_offset = 0.001F}; }},
+    {"ALostGateLimit", "worst at",
+     [](Runtime& runtime, GemmDesc desc) {
+       desc.epilogue.gate->limit = 1e9F;
+       return gemm(runtime, desc);
+     },
+     [](GemmCase& x) { x.gate = Gate{.limit = 1}; }},
+    {"AWrongGateAlpha", "worst at",
+     [](Runtime& runtime, GemmDesc desc) {
+       desc.epilogue.gate->alpha *= 1.01F;
+       return gemm(runtime, desc);
+     },
+     [](GemmCase& x) { x.gate = Gate{.alpha = 1.702F}; }},
+    {"AnotherOrderOfTheHalves", "worst at",
+     [](Runtime& runtime, GemmDesc desc) {
+       desc.epilogue.gate->order = GateOrder::Interleaved;
+       return gemm(runtime, desc);
+     },
+     [](GemmCase& x) { x.gate = Gate{}; }},
+    {"AnotherGate", "worst at",
+     [](Runtime& runtime, GemmDesc desc) {
+       desc.epilogue.gate->activation = Activation::GeluTanh;
+       return gemm(runtime, desc);
+     },
+     [](GemmCase& x) { x.gate = Gate{}; }},
+    {"ABiasOfTheFirstHalfAlone", "worst at",
+     [](Runtime& runtime, GemmDesc desc) {
+       const Tensor own = must(runtime.tensor({12}, DType::F32));
+       for (std::int64_t i = 0; i < 12; ++i) {
+         const Tensor& bias = *desc.epilogue.bias;
+         poke(runtime, own, i, peek(runtime, bias, bias.offset() + i % 6));
+       }
+       desc.epilogue.bias = own;
+       return gemm(runtime, desc);
+     },
+     [](GemmCase& x) {
+       x.bias = DType::F32;
+       x.gate = Gate{};
+     }},
     {"TwoDispatches", "2 dispatches",
      [](Runtime& runtime, GemmDesc desc) {
        must(gemm(runtime, desc));

@@ -160,6 +160,10 @@ TEST(GemmCaseTest, ReachEveryKindOfCase) {
     EXPECT_LE(x.m * x.n * x.k * x.products(), 24'000'000);
     seen.insert(std::string(name(x.operands)) + "->" + std::string(name(x.output)));
     seen.insert(std::string(name(x.activation)));
+    note("gate", x.gate.has_value());
+    note("gate of pairs", x.gate && x.gate->order == GateOrder::Interleaved);
+    note("gate with alpha", x.gate && x.gate->alpha != 1);
+    note("gate with limit and offset", x.gate && x.gate->limit < 10 && x.gate->up_offset != 0);
     note("empty", x.m == 0 || x.n == 0 || x.batch == 0);
     note("k 0", x.k == 0);
     note("NN", !x.a.column_major && !x.b.column_major);
@@ -183,7 +187,7 @@ TEST(GemmCaseTest, ReachEveryKindOfCase) {
     note("special", x.contents == verify::Contents::Special);
     note("batch 3", x.batch == 3);
   }
-  EXPECT_EQ(seen.size(), 13U + 4U + 22U);
+  EXPECT_EQ(seen.size(), 13U + 4U + 26U);
 }
 
 }  // namespace

@@ -72,7 +72,7 @@ HWY_INLINE Floats exponential(Floats z) {
 }
 
 /// x / (1 + exp(-t)), without overflow: beyond t = -88.5 the quotient is a zero of x's sign.
-HWY_INLINE Floats gated(Floats x, Floats t) {
+HWY_INLINE Floats times_sigmoid(Floats x, Floats t) {
   const Floats z = hn::Neg(t);
   const auto vanishes = z > set(88.5F);
   Floats clamped = hn::IfThenElse(vanishes, set(88.5F), z);
@@ -83,25 +83,34 @@ HWY_INLINE Floats gated(Floats x, Floats t) {
   return hn::Div(numerator, hn::Add(set(1.0F), power));
 }
 
-HWY_INLINE Floats activate(Floats x, Function function) {
+HWY_INLINE Floats activate(Floats x, Function function, float silu_alpha = 1) {
   switch (function) {
     case Function::None:
       return x;
     case Function::Relu:
       return hn::IfThenElse(x < hn::Zero(F32()), hn::Zero(F32()), x);
     case Function::Silu:
-      return gated(x, x);
+      return times_sigmoid(x, hn::Mul(set(silu_alpha), x));
     case Function::GeluTanh: {
-      // (1 + tanh(u)) / 2 = 1 / (1 + exp(-2u)), which does not cancel. Beyond |x| = 20 the gate is
-      // 0 or 1, so its argument is clamped there; the factor x is not.
+      // (1 + tanh(u)) / 2 = 1 / (1 + exp(-2u)), which does not cancel. Beyond |x| = 20 the factor
+      // is 0 or 1, so its argument is clamped there; x is not.
       Floats y = hn::IfThenElse(x > set(20.0F), set(20.0F), x);
       y = hn::IfThenElse(y < set(-20.0F), set(-20.0F), y);
       const Floats square = hn::Mul(y, y);
       const Floats slope = fma(square, set(0.07135481627F), set(1.5957691216F));
-      return gated(x, hn::Mul(y, slope));
+      return times_sigmoid(x, hn::Mul(y, slope));
     }
   }
   return x;
+}
+
+/// The gate of two columns. NaN stays NaN.
+HWY_INLINE Floats join(const Epilogue& e, Floats g, Floats u) {
+  const Floats limit = set(e.gate_limit), low = set(-e.gate_limit);
+  g = hn::IfThenElse(g > limit, limit, g);
+  u = hn::IfThenElse(u > limit, limit, u);
+  u = hn::IfThenElse(u < low, low, u);
+  return hn::Mul(activate(g, e.function, e.gate_alpha), hn::Add(u, set(e.up_offset)));
 }
 
 /// i32 C = sum, or the saturating C + sum.
@@ -126,15 +135,43 @@ HWY_INLINE const void* element_at(const void* data, Element type, std::int64_t i
   return static_cast<const char*>(data) + index * (type == Element::F32 ? 4 : 2);
 }
 
-/// One row: `factors` and `bias` are those of its columns, or null.
-HWY_INLINE void finish_row(const Epilogue& e, const EpilogueTile& tile, std::int64_t i,
-                           const float* factors, const float* bias) {
+/// What a row is made of besides the sums: of its columns, or null.
+struct Terms {
+  const void* sums = nullptr;
+  const float* factors = nullptr;
+  const float* old = nullptr;
+  const float* bias = nullptr;
+};
+
+/// The sums from element `offset` on, with factors, C and bias of column `j` of the tile on.
+HWY_INLINE Floats add_up(const Epilogue& e, const Terms& terms, Floats row_factor,
+                         std::int64_t offset, std::int64_t j) {
+  Floats x;
+  if (e.integer_sum) {
+    const std::int32_t* sums = static_cast<const std::int32_t*>(terms.sums);
+    x = hn::ConvertTo(F32(), hn::LoadU(I32(), sums + offset + j));
+  } else {
+    x = hn::LoadU(F32(), static_cast<const float*>(terms.sums) + offset + j);
+  }
+  if (e.scales) {
+    const Floats factor = terms.factors == nullptr
+                              ? row_factor
+                              : hn::Mul(row_factor, hn::LoadU(F32(), terms.factors + j));
+    x = hn::Mul(factor, x);
+  }
+  if (terms.old != nullptr) x = fma(set(e.beta), hn::LoadU(F32(), terms.old + j), x);
+  if (terms.bias != nullptr) x = hn::Add(x, hn::LoadU(F32(), terms.bias + j));
+  return x;
+}
+
+/// One row; `up` is used by a gate.
+HWY_INLINE void finish_row(const Epilogue& e, const EpilogueTile& tile, std::int64_t i, Terms terms,
+                           const Terms& up) {
   const std::int64_t m = tile.row + i;
   const std::int64_t c_index = m * e.c_row_stride + tile.column * e.c_column_stride;
   void* c_row = const_cast<void*>(element_at(e.c, e.c_type, c_index));
   Row old_row, residual_row, result_row;
-  const float* old = nullptr;
-  if (e.reads_c) old = load_row(c_row, e.c_type, e.c_column_stride, tile.columns, old_row);
+  if (e.reads_c) terms.old = load_row(c_row, e.c_type, e.c_column_stride, tile.columns, old_row);
   const float* residual = nullptr;
   if (e.residual.data != nullptr) {
     const std::int64_t index = m * e.residual.row_stride + tile.column * e.residual.column_stride;
@@ -146,44 +183,43 @@ HWY_INLINE void finish_row(const Epilogue& e, const EpilogueTile& tile, std::int
   float* result = in_place ? static_cast<float*>(c_row) : result_row.values;
   const Floats row_factor =
       set(e.a_scale != nullptr ? e.alpha * e.a_scale[m * e.a_scale_stride] : e.alpha);
-  const std::int64_t sum_offset = i * tile.sum_stride;
+  const std::int64_t offset = i * tile.sum_stride;
   for (std::int64_t j = 0; j < tile.columns; j += kLanes) {
-    Floats x;
-    if (e.integer_sum) {
-      const std::int32_t* sums = static_cast<const std::int32_t*>(tile.sums);
-      x = hn::ConvertTo(F32(), hn::LoadU(I32(), sums + sum_offset + j));
-    } else {
-      x = hn::LoadU(F32(), static_cast<const float*>(tile.sums) + sum_offset + j);
-    }
-    if (e.scales) {
-      const Floats factor =
-          factors == nullptr ? row_factor : hn::Mul(row_factor, hn::LoadU(F32(), factors + j));
-      x = hn::Mul(factor, x);
-    }
-    if (old != nullptr) x = fma(set(e.beta), hn::LoadU(F32(), old + j), x);
-    if (bias != nullptr) x = hn::Add(x, hn::LoadU(F32(), bias + j));
-    x = activate(x, e.function);
+    Floats x = add_up(e, terms, row_factor, offset, j);
+    x = e.gates ? join(e, x, add_up(e, up, row_factor, offset, j)) : activate(x, e.function);
     if (residual != nullptr) x = hn::Add(x, hn::LoadU(F32(), residual + j));
     hn::StoreU(x, F32(), result + j);
   }
   if (!in_place) store_row(result_row, e.c_type, e.c_column_stride, tile.columns, c_row);
 }
 
+/// What the rows of a tile share; vectors that are not plain f32 are brought into the two rows.
+HWY_INLINE Terms terms_of(const Epilogue& e, const EpilogueTile& tile, const void* sums,
+                          const float* scale, const EpilogueView& bias, Row& factor_row,
+                          Row& bias_row) {
+  Terms terms;
+  terms.sums = sums;
+  if (scale != nullptr) {
+    terms.factors = load_row(scale + tile.column * e.b_scale_stride, Element::F32, e.b_scale_stride,
+                             tile.columns, factor_row);
+  }
+  if (bias.data != nullptr) {
+    const std::int64_t index = tile.column * bias.column_stride;
+    terms.bias = load_row(element_at(bias.data, bias.type, index), bias.type, bias.column_stride,
+                          tile.columns, bias_row);
+  }
+  return terms;
+}
+
 void finish(const Epilogue& e, const EpilogueTile& tile) {
   if (e.c_type == Element::I32) return finish_i32(e, tile);
-  Row factor_row, bias_row;
-  const float* factors = nullptr;
-  if (e.b_scale != nullptr) {
-    factors = load_row(e.b_scale + tile.column * e.b_scale_stride, Element::F32, e.b_scale_stride,
-                       tile.columns, factor_row);
+  Row factor_row, bias_row, up_factor_row, up_bias_row;
+  const Terms terms = terms_of(e, tile, tile.sums, e.b_scale, e.bias, factor_row, bias_row);
+  Terms up;
+  if (e.gates) {
+    up = terms_of(e, tile, tile.up_sums, e.up_b_scale, e.up_bias, up_factor_row, up_bias_row);
   }
-  const float* bias = nullptr;
-  if (e.bias.data != nullptr) {
-    const std::int64_t index = tile.column * e.bias.column_stride;
-    bias = load_row(element_at(e.bias.data, e.bias.type, index), e.bias.type, e.bias.column_stride,
-                    tile.columns, bias_row);
-  }
-  for (std::int64_t i = 0; i < tile.rows; ++i) finish_row(e, tile, i, factors, bias);
+  for (std::int64_t i = 0; i < tile.rows; ++i) finish_row(e, tile, i, terms, up);
 }
 
 }  // namespace

@@ -20,6 +20,7 @@ struct PackSource {
   std::int64_t depth_stride = 0;  ///< elements between neighbours along K
   std::int64_t extent = 0;
   std::int64_t depth = 0;
+  std::int64_t panel_step = 1;  ///< panels from one of this source to the next
 };
 
 /// One tile: out = in + sum over k of a[k] b[k]^T, each element one chain of fused multiply-adds in
@@ -50,6 +51,11 @@ struct EpilogueView {
 ///   x = x + bias[n]
 ///   x = function(x)
 ///   x = x + residual
+/// With a gate there are two sums, g and u, each with factors and a bias of its own; C is not read:
+///   g = min(g, limit)     u = max(-limit, min(u, limit))
+///   g = function(g)       u = u + up_offset
+///   x = g * u
+/// where Silu is g / (1 + exp(-(alpha * g))) in place of function(x), and x goes on as above.
 ///   C = round to nearest even
 /// An i32 C takes the sum, or the saturating sum of it and C.
 struct Epilogue {
@@ -62,18 +68,23 @@ struct Epilogue {
   bool scales = false;  ///< alpha, a_scale or b_scale is not 1
   bool reads_c = false;
   bool integer_sum = false;
+  bool gates = false;
+  float gate_alpha = 1, gate_limit = 0, up_offset = 0;
   Function function = Function::None;
   const float* a_scale = nullptr;
   std::int64_t a_scale_stride = 0;
   const float* b_scale = nullptr;
-  std::int64_t b_scale_stride = 0;
-  EpilogueView bias;  ///< row stride unused
+  const float* up_b_scale = nullptr;
+  std::int64_t b_scale_stride = 0;  ///< of both
+  EpilogueView bias, up_bias;       ///< row stride unused
   EpilogueView residual;
 };
 
-/// Where a tile's sums lie and where in C they belong. `sums` has whole rows of tile_n.
+/// Where a tile's sums lie and where in C they belong. `sums` has whole rows of tile_n, and so has
+/// `up_sums`, which a gate joins to it.
 struct EpilogueTile {
   const void* sums = nullptr;
+  const void* up_sums = nullptr;
   std::int64_t sum_stride = 0;
   std::int64_t row = 0, column = 0;    ///< of C
   std::int64_t rows = 0, columns = 0;  ///< inside C
