@@ -145,6 +145,23 @@ class BadProducts(BadInput):
         arrays.write_npy(self.path("bk.npy"), [1] * k, (k, 1), "|i1")
         self.gemm(INVALID, "K is 131072", a="ak.npy", b="bk.npy")
 
+    def test_gates(self):
+        arrays.write_npy(self.path("odd.npy"), range(9), (3, 3))
+        arrays.write_npy(self.path("short.npy"), range(2), (2,))
+        for fragment, options in [
+                ("bias has 2 elements a row, 2N is 4", ["--bias", "short.npy"]),
+                ("activation relu beside a gate", ["--activation", "relu"]),
+                ("limit of the gate is -1", ["--gate-limit", "-1"]),
+                ("alpha of the gate is nan", ["--gate-alpha", "nan"]),
+                ("offset of the gate is inf", ["--gate-offset", "inf"]),
+        ]:
+            with self.subTest(options):
+                self.gemm(INVALID, fragment, "--gate", "silu", *options)
+        self.gemm(INVALID, "B has 3 columns", "--gate", "silu", b="odd.npy")
+        self.gemm(INVALID, "relu takes 1", "--gate", "relu", "--gate-alpha", "2")
+        arrays.write_npy(self.path("c0.npy"), range(4), (2, 2))
+        self.gemm(INVALID, "beta", "--gate", "silu", "--c", "c0.npy", "--beta", "1")
+
     def test_requests_that_the_cpu_cannot_serve(self):
         self.gemm(UNSUPPORTED, "fast", "--precision", "tf32")
         self.gemm(UNAVAILABLE, "cuda", "--backend", "cuda")
@@ -225,6 +242,9 @@ class Usage(BadInput):
                 ("'best' is not one of", ["--precision", "best"]),
                 ("'tpu' is not one of", ["--backend", "tpu"]),
                 ("--alpha", ["--alpha", "much"]),
+                ("'swish' is not one of none|relu|gelu_tanh|silu", ["--gate", "swish"]),
+                ("--gate", ["--gate-limit", "7"]),
+                ("'pairs' is not one of", ["--gate", "silu", "--gate-order", "pairs"]),
                 ("no integer", ["--threads", "0x10"]),
                 ("no integer", ["--threads", "2.0"]),
                 ("--beta", ["--c", "b.npy"]),

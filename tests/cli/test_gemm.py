@@ -84,6 +84,46 @@ class Gemm(CommandTest):
                 expected = function(ab / 32)
                 self.assertLess(abs(got - expected), 1e-6 * (1 + abs(expected)))
 
+    def test_gate(self):
+        n = 4
+        generator = random.Random(2)
+        pairs = [generator.randint(-8, 8) for _ in range(self.K * 2 * n)]  # g and u in turn
+        bias = [generator.randint(-8, 8) for _ in range(2 * n)]
+        halves = lambda row: row[::2] + row[1::2]
+        rows = [pairs[p * 2 * n:(p + 1) * 2 * n] for p in range(self.K)]
+        arrays.write_npy(self.path("pairs.npy"), pairs, (self.K, 2 * n))
+        arrays.write_npy(self.path("halves.npy"), sum(map(halves, rows), []), (self.K, 2 * n))
+        arrays.write_npy(self.path("bias.npy"), bias, (2 * n,))
+        arrays.write_npy(self.path("bias_halves.npy"), halves(bias), (2 * n,))
+        ab = product(self.a, pairs, self.M, 2 * n, self.K)
+        sums = [value + bias[i % (2 * n)] for i, value in enumerate(ab)]
+        plain = [max(0, g) * u for g, u in zip(sums[::2], sums[1::2])]
+        limited = [min(g, 5) * (max(-5, min(u, 5)) + 2) for g, u in zip(sums[::2], sums[1::2])]
+        for b, terms, options in [
+                ("pairs.npy", "bias.npy", ["--gate-order", "interleaved"]),
+                ("halves.npy", "bias_halves.npy", [])]:
+            with self.subTest(b):
+                self.gemm("--gate", "relu", "--bias", terms, *options, b=b)
+                _, shape, values = arrays.read_npy(self.path("c.npy"))
+                self.assertEqual(shape, (self.M, n))
+                self.assertEqual(values, plain)
+                text = self.gemm("--gate", "none", "--gate-limit", "5", "--gate-offset", "2",
+                                 "--bias", terms, *options, b=b)
+                self.assertEqual(arrays.read_npy(self.path("c.npy"))[2], limited)
+                self.assertIn("5 x 4 x 11", text)
+                self.assertIn("joins 8 columns into 4", text)
+        silu = lambda x: x / (1 + math.exp(-1.5 * x))
+        report = self.succeed_json("gemm", "--a", "a.npy", "--b", "halves.npy", "--out", "c.npy",
+                                   "--gate", "silu", "--gate-alpha", "1.5", "--alpha", "0.0625",
+                                   "--verify")
+        self.assertEqual((report["n"], report["gate"]), (n, "silu"))
+        for got, g, u in zip(arrays.read_npy(self.path("c.npy"))[2], ab[::2], ab[1::2]):
+            expected = silu(g / 16) * u / 16
+            self.assertLess(abs(got - expected), 1e-5 * (1 + abs(expected)))
+        plan = self.succeed_json("plan", "gemm", "--m", "5", "--n", "4", "--k", "11", "--gate",
+                                 "silu")
+        self.assertEqual(plan["flops"], 2 * 5 * 8 * 11)
+
     def test_accumulates_in_place(self):
         arrays.write_npy(self.path("c.npy"), [1] * 35, (self.M, self.N))
         for run in (1, 2):

@@ -69,10 +69,12 @@ void add_gemm(CLI::App& app, Action& action) {
   const auto options = std::make_shared<GemmOptions>();
   add_options(*command, *options);
   command->footer(
-      "A is [M, K], B [K, N], C [M, N]; rank 3 adds a batch. A Fortran-order .npy is a view, and\n"
+      "A is [M, K], B [K, N], or [K, 2N] with --gate, C [M, N]; rank 3 adds a batch. A "
+      "Fortran-order .npy is a view, and\n"
       "costs nothing. f64 files are rounded only if --in-dtype is given: A and B to it, a bias to\n"
       "f32, C to the result's type.\n"
-      "JSON: m, n, k, batch, operand_dtype, output_dtype, plan {as in `girih plan gemm`}, runs,\n"
+      "JSON: m, n, k, batch, operand_dtype, output_dtype, gate (its activation or null), plan {as "
+      "in `girih plan gemm`}, runs,\n"
       "seconds (median), gflops, verification {passed, elements, failures, unbounded,\n"
       "worst_error, worst_bound, worst_ratio} or null, output (null if nothing was written).\n\n"
       "Examples:\n"
@@ -80,7 +82,8 @@ void add_gemm(CLI::App& app, Action& action) {
       "      --bias w.safetensors:dense.bias --activation gelu_tanh --out y.npy --verify\n"
       "  girih gemm --a x.npy --b w.npy --in-dtype bf16 --out-dtype bf16 \\\n"
       "      --out y.safetensors:y --json\n"
-      "  girih gemm --a x.npy --b w.npy --c y.npy --beta 1 --out y.npy");
+      "  girih gemm --a x.npy --b w.npy --c y.npy --beta 1 --out y.npy\n"
+      "  girih gemm --a x.npy --b gate_up.npy --gate silu --out y.npy");
   command->callback([&action, options] { action = [options] { return run(*options); }; });
 }
 

@@ -28,11 +28,12 @@ void print_as_json(const GemmOptions& options, const GemmOutcome& outcome) {
   const GemmProblem& problem = outcome.problem;
   const bool is_written = !outcome.comparison || outcome.comparison->passed();
   print_json({{"m", problem.m},
-              {"n", problem.n},
+              {"n", problem.c_columns()},
               {"k", problem.k},
               {"batch", problem.batch},
               {"operand_dtype", name(problem.a.dtype)},
               {"output_dtype", name(problem.c.dtype)},
+              {"gate", problem.gate ? Json(name(problem.gate->activation)) : Json{}},
               {"plan", cli::to_json(outcome.plan)},
               {"runs", outcome.runs},
               {"seconds", outcome.seconds},
@@ -45,10 +46,10 @@ void print_for_people(const GemmOptions& options, const GemmOutcome& outcome) {
   const GemmProblem& problem = outcome.problem;
   const Plan& plan = outcome.plan;
   Table table;
-  table.add(
-      {"product", formatted("{}{} x {} x {} (M x N x K), {} -> {}",
-                            problem.batch > 1 ? formatted("{} of ", problem.batch) : "", problem.m,
-                            problem.n, problem.k, name(problem.a.dtype), name(problem.c.dtype))});
+  table.add({"product", formatted("{}{} x {} x {} (M x N x K), {} -> {}",
+                                  problem.batch > 1 ? formatted("{} of ", problem.batch) : "",
+                                  problem.m, problem.c_columns(), problem.k, name(problem.a.dtype),
+                                  name(problem.c.dtype))});
   table.add({"kernel", formatted("{}, {} thread{}, {} of workspace", plan.kernel, plan.threads,
                                  plan.threads == 1 ? "" : "s",
                                  show_bytes(static_cast<std::int64_t>(plan.workspace_bytes)))});

@@ -73,7 +73,7 @@ Result<GemmDesc> make_desc(Runtime& runtime, const GemmOptions& options, const G
                 .c = *c,
                 .alpha = options.alpha,
                 .beta = options.beta,
-                .epilogue = {.activation = options.activation},
+                .epilogue = {.activation = options.activation, .gate = gate_of(options.product)},
                 .precision = options.product.precision,
                 .path = options.product.path};
   if (inputs.bias) {

@@ -22,6 +22,28 @@ CLI::Option* add_integer(CLI::App& app, const std::string& flag,
   return app.add_option_function<std::string>(flag, take, help)->type_name("N");
 }
 
+namespace {
+
+void add_gate_options(CLI::App& app, ProductOptions& options) {
+  CLI::Option* const gate = add_choice<Activation>(
+      app, "--gate", options.gate_activation,
+      {Activation::None, Activation::Relu, Activation::GeluTanh, Activation::Silu},
+      "B is [K, 2N]: out = activation(g) * u of its two halves, each with its bias");
+  Gate& terms = options.gate_terms;
+  add_choice<GateOrder>(app, "--gate-order", terms.order,
+                        {GateOrder::Concatenated, GateOrder::Interleaved},
+                        "Where g and u lie: all of g first, or in turn; default concatenated")
+      ->needs(gate);
+  const auto add_term = [&](const char* flag, float& value, const char* help) {
+    app.add_option(flag, value, help)->type_name("X")->needs(gate);
+  };
+  add_term("--gate-alpha", terms.alpha, "SiLU is x / (1 + exp(-alpha x)); default 1");
+  add_term("--gate-limit", terms.limit, "g is at most X, u within X of 0; default no limit");
+  add_term("--gate-offset", terms.up_offset, "Added to u; default 0");
+}
+
+}  // namespace
+
 void add_product_options(CLI::App& app, ProductOptions& options) {
   app.add_flag("--trans-a", options.trans_a, "Use A transposed (a view; nothing is moved)");
   app.add_flag("--trans-b", options.trans_b, "Use B transposed");
@@ -37,6 +59,7 @@ void add_product_options(CLI::App& app, ProductOptions& options) {
                         "How f32 operands are multiplied; default exact");
   add_choice<Path>(app, "--path", options.path, {Path::Auto, Path::Matrix, Path::Portable},
                    "Family of kernels; default auto");
+  add_gate_options(app, options);
   add_choice<Backend>(app, "--backend", options.backend,
                       {Backend::Cpu, Backend::Cuda, Backend::Metal},
                       "Exactly this backend, or an error");
@@ -45,8 +68,15 @@ void add_product_options(CLI::App& app, ProductOptions& options) {
   app.add_flag("--json", options.json, "Print one JSON object instead");
 }
 
-DType default_output(DType operand) noexcept {
-  return operand == DType::I8 ? DType::I32 : DType::F32;
+std::optional<Gate> gate_of(const ProductOptions& options) noexcept {
+  if (!options.gate_activation) return std::nullopt;
+  Gate gate = options.gate_terms;
+  gate.activation = *options.gate_activation;
+  return gate;
+}
+
+DType default_output(DType operand, bool has_gate) noexcept {
+  return operand == DType::I8 && !has_gate ? DType::I32 : DType::F32;
 }
 
 int thread_count(const ProductOptions& options) noexcept {

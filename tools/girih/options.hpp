@@ -48,14 +48,17 @@ struct ProductOptions {
   std::optional<DType> out_dtype;
   Precision precision = Precision::Exact;
   Path path = Path::Auto;
+  std::optional<Activation> gate_activation;  ///< with it there is a gate, of these terms
+  Gate gate_terms{};
   std::optional<Backend> backend;
   std::optional<std::int64_t> threads;
   bool json = false;
 };
 void add_product_options(CLI::App& app, ProductOptions& options);
 
-/// The type of C if none is asked for: i32 for i8 operands, else f32.
-DType default_output(DType operand) noexcept;
+std::optional<Gate> gate_of(const ProductOptions& options) noexcept;
+/// The type of C if none is asked for: i32 for i8 operands without a gate, else f32.
+DType default_output(DType operand, bool has_gate = false) noexcept;
 /// The number of threads for `RuntimeOptions`; what does not fit its type stays out of range.
 int thread_count(const ProductOptions& options) noexcept;
 

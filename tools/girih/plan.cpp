@@ -1,5 +1,6 @@
 #include <memory>
 
+#include "core/checked.hpp"
 #include "core/environment.hpp"
 #include "core/error.hpp"
 #include "girih/commands.hpp"
@@ -40,12 +41,21 @@ Result<ArrayInfo> make_info(const PlanOptions& options, std::int64_t rows, std::
   return ArrayInfo{options.product.in_dtype.value_or(DType::F32), shape, contiguous_strides(shape)};
 }
 
+/// B [K, N], or [K, 2N] with a gate.
+Result<ArrayInfo> make_b_info(const PlanOptions& options, bool is_transposed) {
+  const auto columns = checked_mul(*options.n, options.product.gate_activation ? 2 : 1);
+  if (!columns) {
+    return error(Code::SizeOverflow, "N is {}: a gate's 2N does not fit 64 bits", *options.n);
+  }
+  return make_info(options, *options.k, *columns, is_transposed, "B");
+}
+
 Result<ArrayInfo> operand_info(const PlanOptions& options, bool is_a) {
   const bool is_transposed = is_a ? options.product.trans_a : options.product.trans_b;
   const std::optional<OperandFile>& file = is_a ? options.a : options.b;
   Result<ArrayInfo> info = file   ? inspect(*file)
                            : is_a ? make_info(options, *options.m, *options.k, is_transposed, "A")
-                                  : make_info(options, *options.k, *options.n, is_transposed, "B");
+                                  : make_b_info(options, is_transposed);
   if (!info) return info;
   const Result<DType> dtype =
       operand_type(info->dtype, options.product.in_dtype, file ? file->text() : "");
@@ -140,7 +150,8 @@ void add_plan(CLI::App& app, Action& action) {
       "Examples:\n"
       "  girih plan gemm --m 4096 --n 768 --k 2304 --in-dtype bf16\n"
       "  girih plan gemm --m 1 --n 4096 --k 4096 --trans-b --device avx2-2c --json\n"
-      "  girih plan gemm --a x.npy --b w.safetensors:dense.weight --trans-b");
+      "  girih plan gemm --a x.npy --b w.safetensors:dense.weight --trans-b\n"
+      "  girih plan gemm --m 64 --n 8192 --k 4096 --gate silu --in-dtype bf16");
   command->callback([&action, options] {
     check_forms(*options);
     action = [options] { return run(*options); };

@@ -14,6 +14,12 @@ Shape product_shape(const Shape& a, const Shape& b) {
   return {a.rank() > 2 ? a[0] : b[0], m, n};
 }
 
+Shape with_half_the_columns(const Shape& product) {
+  const std::int64_t columns = product[product.rank() - 1] / 2;
+  if (product.rank() == 2) return {product[0], columns};
+  return {product[0], product[1], columns};
+}
+
 }  // namespace
 
 Result<DType> operand_type(DType stored, std::optional<DType> in_dtype, std::string_view what) {
@@ -27,9 +33,11 @@ GemmSpec make_spec(const ArrayInfo& a, const ArrayInfo& b, const ProductOptions&
   GemmSpec spec;
   spec.a = {a.dtype, a.shape, a.strides, 0};
   spec.b = {b.dtype, b.shape, b.strides, 0};
-  const Shape shape = product_shape(a.shape, b.shape);
-  spec.c = {options.out_dtype.value_or(default_output(a.dtype)), shape, contiguous_strides(shape),
-            0};
+  spec.gate = gate_of(options);
+  Shape shape = product_shape(a.shape, b.shape);
+  if (spec.gate) shape = with_half_the_columns(shape);
+  const DType output = default_output(a.dtype, spec.gate.has_value());
+  spec.c = {options.out_dtype.value_or(output), shape, contiguous_strides(shape), 0};
   spec.precision = options.precision;
   spec.path = options.path;
   return spec;
