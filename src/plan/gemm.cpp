@@ -96,7 +96,7 @@ void note_metal(const GemmProblem& problem, const GemmSelection& choice,
   if (metal_operand(problem.a, parts).packed) {
     notes.emplace_back("A is packed first: matmul2d cannot read its layout");
   }
-  if (metal_operand(problem.b, parts).packed) {
+  if (metal_columns(problem, *choice.kernel).operand.packed) {
     notes.emplace_back("B is packed first: matmul2d cannot read its layout");
   }
 }

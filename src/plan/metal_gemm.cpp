@@ -24,19 +24,39 @@ bool is_aligned(std::int64_t elements, DType dtype) noexcept {
   return elements * bit_width(dtype) / 8 % kAlignment == 0;
 }
 
+/// The part of `MetalColumns` that the caller's B decides.
+MetalColumns columns_of(const GemmProblem& problem) noexcept {
+  MetalColumns result{.count = problem.c_columns(), .layout = problem.b};
+  if (!problem.gate) return result;
+  const bool alternate = problem.gate->order == GateOrder::Interleaved;
+  result.halves = 2;
+  result.step = alternate ? 2 : 1;
+  result.partner = alternate ? 1 : result.count;
+  result.layout.column_stride *= result.step;
+  // Both halves must begin where matmul2d can read.
+  if (!is_aligned(result.partner * problem.b.column_stride, problem.b.dtype)) {
+    result.layout.alignment = 1;
+  }
+  return result;
+}
+
+bool packs_b(const GemmProblem& problem, MetalParts parts) noexcept {
+  return metal_operand(columns_of(problem).layout, parts).packed;
+}
+
 /// A packed operand has rows that matmul2d can step over, and a size that can be computed: views
 /// that repeat elements may be larger than any memory.
 bool can_pack(const GemmProblem& problem, const KernelInfo& kernel) noexcept {
   if (kernel.path != Path::Matrix || problem.skips_product()) return true;
   const MetalParts parts = metal_parts(problem, kernel);
   const std::int64_t depth = metal_depth(problem, kernel);
-  const auto fits = [&](const MatrixLayout& x, std::int64_t rows, std::int64_t columns) {
+  const auto fits = [&](bool packed, std::int64_t rows, std::int64_t columns) {
     const double elements = static_cast<double>(rows) * static_cast<double>(columns) *
                             static_cast<double>(problem.batch);
-    return !metal_operand(x, parts).packed || (columns < kMaxStride - kLine && elements < 1e15);
+    return !packed || (columns < kMaxStride - kLine && elements < 1e15);
   };
-  return depth <= kMaxExtent && fits(problem.a, problem.m, depth) &&
-         fits(problem.b, depth, problem.n);
+  return depth <= kMaxExtent && fits(metal_operand(problem.a, parts).packed, problem.m, depth) &&
+         fits(packs_b(problem, parts), depth, problem.n);
 }
 
 double seconds_of(const GemmProblem& problem, const KernelInfo& kernel, const DeviceInfo& device,
@@ -98,20 +118,33 @@ MetalOperand metal_operand(const MatrixLayout& x, MetalParts parts, std::int64_t
   return result;
 }
 
+MetalColumns metal_columns(const GemmProblem& problem, const KernelInfo& kernel) noexcept {
+  MetalColumns result = columns_of(problem);
+  const std::int64_t depth = metal_depth(problem, kernel);
+  MetalOperand& operand = result.operand;
+  operand = metal_operand(result.layout, metal_parts(problem, kernel), depth, result.count);
+  result.operand_up = result.partner * problem.b.column_stride;
+  if (!operand.packed || result.halves == 1) return result;
+  result.operand_up = depth * operand.row_stride;
+  operand.batch_stride *= result.halves;
+  return result;
+}
+
 MetalWorkspace metal_workspace(const GemmProblem& problem, const KernelInfo& kernel,
                                int split_k) noexcept {
   MetalWorkspace result;
   if (kernel.path == Path::Matrix && !problem.skips_product()) {
     const MetalParts parts = metal_parts(problem, kernel);
     const std::int64_t depth = metal_depth(problem, kernel);
-    const auto packed_bytes = [&](const MatrixLayout& x, std::int64_t rows, std::int64_t columns) {
-      const MetalOperand operand = metal_operand(x, parts, rows, columns);
+    const auto packed_bytes = [&](const MetalOperand& operand, std::int64_t rows) {
       if (!operand.packed) return std::int64_t{0};
       const std::int64_t products = operand.batch_stride == 0 ? 1 : problem.batch;
-      return round_up(products * rows * operand.row_stride * bit_width(x.dtype) / 8, kLine);
+      const std::int64_t elements = products * rows * operand.row_stride;
+      return round_up(elements * bit_width(problem.a.dtype) / 8, kLine);
     };
-    result.a_bytes = packed_bytes(problem.a, problem.m, depth);
-    result.b_bytes = packed_bytes(problem.b, depth, problem.n);
+    const MetalColumns b = metal_columns(problem, kernel);
+    result.a_bytes = packed_bytes(metal_operand(problem.a, parts, problem.m, depth), problem.m);
+    result.b_bytes = packed_bytes(b.operand, b.halves * depth);
   }
   if (split_k > 1) {
     result.partial_bytes = round_up(split_k * problem.batch * problem.m * problem.n * 4, kLine);

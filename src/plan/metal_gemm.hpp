@@ -30,6 +30,19 @@ MetalOperand metal_operand(const MatrixLayout& layout, MetalParts parts) noexcep
 MetalOperand metal_operand(const MatrixLayout& layout, MetalParts parts, std::int64_t rows,
                            std::int64_t columns) noexcept;
 
+/// How matmul2d sees B: as one matrix, or with a gate as two, of the columns g and of the columns
+/// u. A tile has half of its columns of each. Packed ones lie [batch][half][rows][columns].
+struct MetalColumns {
+  std::int64_t halves = 1;
+  std::int64_t count = 0;       ///< of each half, and of C
+  std::int64_t step = 1;        ///< columns of B from one of a half to the next
+  std::int64_t partner = 0;     ///< columns of B from a g to its u
+  MatrixLayout layout{};        ///< of a half, as the caller has it
+  MetalOperand operand{};       ///< of a half, after packing
+  std::int64_t operand_up = 0;  ///< elements from a g to its u, after packing
+};
+MetalColumns metal_columns(const GemmProblem& problem, const KernelInfo& kernel) noexcept;
+
 /// Parts of the workspace, in this order, each a multiple of 64 bytes.
 struct MetalWorkspace {
   std::int64_t a_bytes = 0, b_bytes = 0;  ///< packed operands

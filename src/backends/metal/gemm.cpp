@@ -63,19 +63,25 @@ GemmParams params_of(const GemmCall& call) noexcept {
   const GemmProblem& problem = call.problem;
   const KernelInfo& kernel = *call.selection.kernel;
   GemmParams p{};
+  const MetalColumns columns = metal_columns(problem, kernel);
   p.a = view(problem.a);
-  p.b = view(problem.b);
+  p.b = view(columns.layout);
+  p.b_up = columns.partner * problem.b.column_stride;
   p.c = view(problem.c);
   if (problem.residual) p.residual = view(*problem.residual);
   p.bias = view(problem.bias);
   p.a_scale = view(problem.a_scale);
   p.b_scale = view(problem.b_scale);
+  p.bias_up = columns.partner * p.bias.column;
+  p.bias.column *= columns.step;
+  p.b_scale_up = columns.partner * p.b_scale.column;
+  p.b_scale.column *= columns.step;
   p.m = problem.m;
-  p.n = problem.n;
+  p.n = columns.count;
   p.k = problem.skips_product() ? 0 : metal_depth(problem, kernel);
   p.batch = problem.batch;
   p.tiles_m = ceil_div(problem.m, kernel.tile_m);
-  p.tiles_n = ceil_div(problem.n, kernel.tile_n);
+  p.tiles_n = ceil_div(p.n, kernel.tile_n / columns.halves);
   p.slices = static_cast<Word>(call.selection.split_k);
   p.units = p.tiles_m * p.tiles_n * p.batch * call.selection.split_k;
   p.slice = call.selection.split_k > 1 ? metal_slice(p.k, call.selection.split_k) : p.k;
@@ -87,6 +93,13 @@ GemmParams params_of(const GemmCall& call) noexcept {
   p.is_column_major = call.selection.traversal == Traversal::ColumnMajor ? 1 : 0;
   p.reads_c = problem.reads_c() ? 1 : 0;
   p.activation = static_cast<Word>(problem.activation);
+  if (problem.gate) {
+    p.is_gated = 1;
+    p.activation = static_cast<Word>(problem.gate->activation);
+    p.gate_alpha = problem.gate->alpha;
+    p.gate_limit = problem.gate->limit;
+    p.up_offset = problem.gate->up_offset;
+  }
   return p;
 }
 
@@ -104,23 +117,23 @@ struct Side {
   const MatrixLayout& layout;
   std::int64_t rows, columns;
   bool is_left;
+  MetalOperand seen;  ///< after packing
+  std::int64_t halves = 1, half_stride = 0, packed_half_stride = 0;
 };
 
 /// Packs an operand if matmul2d cannot read it as it is; gives where it is then, and how it lies.
 Result<const std::byte*> place(const Side& side, MetalParts parts, std::int64_t batch,
                                std::byte* space, StridedView& seen, bool& transposed,
                                LaunchSink& sink) noexcept {
-  const std::int64_t count = parts == MetalParts::Split ? 3 : 1;
   const MatrixLayout& layout = side.layout;
-  const MetalOperand operand =
-      metal_operand(layout, parts, side.is_left ? side.rows : count * side.rows,
-                    side.is_left ? count * side.columns : side.columns);
+  const MetalOperand& operand = side.seen;
   transposed = operand.column_major;
   seen = {operand.row_stride, operand.column_stride, operand.batch_stride, seen.type, 1};
   if (!operand.packed) return side.data;
-  const std::array<MoveDimension, 3> dimensions = {
+  const std::array<MoveDimension, 4> dimensions = {
       MoveDimension{operand.batch_stride == 0 ? 1 : batch, layout.batch_stride,
                     operand.batch_stride},
+      MoveDimension{side.halves, side.half_stride, side.packed_half_stride},
       MoveDimension{side.rows, layout.row_stride, operand.row_stride},
       MoveDimension{side.columns, layout.column_stride, 1}};
   if (parts == MetalParts::None) {
@@ -142,12 +155,17 @@ Result<Placed> place_operands(const GemmCall& call, GemmParams& p, LaunchSink& s
       call.scratch != nullptr ? call.scratch + workspace.a_bytes + workspace.b_bytes : nullptr;
   if (kernel.path != Path::Matrix || p.k == 0) return placed;
   const MetalParts parts = metal_parts(problem, kernel);
-  const auto a = place({placed.a, problem.a, problem.m, problem.k, true}, parts, p.batch,
-                       call.scratch, p.a, placed.a_transposed, sink);
+  const auto a = place({placed.a, problem.a, problem.m, problem.k, true,
+                        metal_operand(problem.a, parts, problem.m, p.k)},
+                       parts, p.batch, call.scratch, p.a, placed.a_transposed, sink);
   if (!a) return a.error();
-  const auto b = place({placed.b, problem.b, problem.k, problem.n, false}, parts, p.batch,
-                       call.scratch + workspace.a_bytes, p.b, placed.b_transposed, sink);
+  const MetalColumns columns = metal_columns(problem, kernel);
+  const auto b =
+      place({placed.b, columns.layout, problem.k, columns.count, false, columns.operand,
+             columns.halves, p.b_up, columns.operand_up},
+            parts, p.batch, call.scratch + workspace.a_bytes, p.b, placed.b_transposed, sink);
   if (!b) return b.error();
+  p.b_up = columns.operand_up;
   placed.a = *a;
   placed.b = *b;
   return placed;

@@ -28,7 +28,8 @@ constexpr Features kTensorOps = {Feature::Metal4, Feature::TensorOps};
    .tile_k = depth,                                                                               \
    .reduction = Reduction::sum,                                                                   \
    .flops_per_cycle = flops,                                                                      \
-   .multiplies_tf32 = Path::way == Path::Matrix && (in).has(DType::F32)},
+   .multiplies_tf32 = Path::way == Path::Matrix && (in).has(DType::F32),                          \
+   .gates = true},
 #define GIRIH_METAL_ELEMENTWISE(which, text, types, rows, columns, in, out) \
   {.name = "metal_" #text "_" #types "_" #rows "x" #columns "_simt",        \
    .backend = Backend::Metal,                                               \

@@ -1,7 +1,7 @@
 #include "backends/metal/trial.hpp"
 
+#include <algorithm>
 #include <cstring>
-#include <vector>
 
 #include "core/error.hpp"
 #include "core/small_float.hpp"
@@ -33,14 +33,22 @@ void store(std::byte* data, DType dtype, std::int64_t i, int value) noexcept {
   }
 }
 
-bool is_right(const std::byte* data) noexcept {
+/// At most 12 kDepth in magnitude, so that the product of two of them is exact in f32.
+int sum_at(std::int64_t m, std::int64_t n) noexcept {
+  int sum = 0;
+  for (std::int64_t k = 0; k < kDepth; ++k) sum += left(m, k) * right(k, n);
+  return sum;
+}
+
+/// C, row-major; with a gate each element is the product of two sums.
+bool is_right(const std::byte* data, bool is_gated) noexcept {
+  const std::int64_t columns = is_gated ? kColumns / 2 : kColumns;
   for (std::int64_t m = 0; m < kRows; ++m) {
-    for (std::int64_t n = 0; n < kColumns; ++n) {
-      int sum = 0;
-      for (std::int64_t k = 0; k < kDepth; ++k) sum += left(m, k) * right(k, n);
+    for (std::int64_t n = 0; n < columns; ++n) {
+      const int want = sum_at(m, n) * (is_gated ? sum_at(m, columns + n) : 1);
       float got = 0;
-      std::memcpy(&got, data + (m * kColumns + n) * 4, sizeof(got));
-      if (got != static_cast<float>(sum)) return false;
+      std::memcpy(&got, data + (m * columns + n) * 4, sizeof(got));
+      if (got != static_cast<float>(want)) return false;
     }
   }
   return true;
@@ -71,22 +79,31 @@ class Sink final : public LaunchSink {
   Queue& queue_;
 };
 
+Result<GemmProblem> trial_problem(DType dtype, bool is_gated) noexcept {
+  const auto matrix = [](DType type, std::int64_t rows, std::int64_t columns) {
+    return Geometry{type, Shape{rows, columns}, contiguous_strides(Shape{rows, columns}), 0};
+  };
+  GemmSpec spec{.a = matrix(dtype, kRows, kDepth),
+                .b = matrix(dtype, kDepth, kColumns),
+                .c = matrix(DType::F32, kRows, is_gated ? kColumns / 2 : kColumns),
+                .precision = Precision::Tf32};
+  if (is_gated) spec.gate = Gate{.activation = Activation::None};
+  return check(spec);
+}
+
 }  // namespace
 
 Result<bool> passes_trial(const KernelInfo& kernel, DType dtype, Queue& queue,
                           Memory& memory) noexcept {
-  const auto matrix = [](DType type, std::int64_t rows, std::int64_t columns) {
-    return Geometry{type, Shape{rows, columns}, contiguous_strides(Shape{rows, columns}), 0};
-  };
-  const Result<GemmProblem> problem = check(GemmSpec{.a = matrix(dtype, kRows, kDepth),
-                                                     .b = matrix(dtype, kDepth, kColumns),
-                                                     .c = matrix(DType::F32, kRows, kColumns),
-                                                     .precision = Precision::Tf32});
-  if (!problem) return problem.error();
+  const Result<GemmProblem> plain = trial_problem(dtype, false);
+  if (!plain) return plain.error();
+  const Result<GemmProblem> gated = trial_problem(dtype, true);
+  if (!gated) return gated.error();
   constexpr std::int64_t kBAt = 16384, kCAt = 49152, kScratchAt = 81920;  // bytes
   Space space(memory, queue);
   const Result<std::byte*> data =
-      memory.allocate(kScratchAt + metal_workspace(*problem, kernel, 1).bytes());
+      memory.allocate(kScratchAt + std::max(metal_workspace(*plain, kernel, 1).bytes(),
+                                            metal_workspace(*gated, kernel, 1).bytes()));
   if (!data) return data.error();
   space.data = *data;
   for (std::int64_t m = 0; m < kRows; ++m) {
@@ -97,15 +114,18 @@ Result<bool> passes_trial(const KernelInfo& kernel, DType dtype, Queue& queue,
       store(*data + kBAt, dtype, k * kColumns + n, right(k, n));
     }
   }
-  GemmCall call{*problem, {}, {}, *data + kScratchAt};
-  call.operands.a = *data;
-  call.operands.b = *data + kBAt;
-  call.operands.c = *data + kCAt;
-  call.selection.kernel = &kernel;
   Sink sink(queue);
-  GIRIH_TRY(lower(call, sink));
-  GIRIH_TRY(queue.drain());
-  return is_right(*data + kCAt);
+  for (const GemmProblem* problem : {&*plain, &*gated}) {
+    GemmCall call{*problem, {}, {}, *data + kScratchAt};
+    call.operands.a = *data;
+    call.operands.b = *data + kBAt;
+    call.operands.c = *data + kCAt;
+    call.selection.kernel = &kernel;
+    GIRIH_TRY(lower(call, sink));
+    GIRIH_TRY(queue.drain());
+    if (!is_right(*data + kCAt, problem->gate.has_value())) return false;
+  }
+  return true;
 }
 
 }  // namespace girih::inline v0::metal

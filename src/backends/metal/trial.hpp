@@ -4,8 +4,9 @@
 
 namespace girih::inline v0::metal {
 
-/// Multiplies small whole numbers on a row and compares with the exact result: what a compiler got
-/// wrong shows here, once, instead of in the caller's numbers. True if the product was right.
+/// Multiplies small whole numbers on a row, without and with a gate, and compares with the exact
+/// results: what a compiler got
+/// wrong shows here, once, instead of in the caller's numbers. True if both were right.
 Result<bool> passes_trial(const KernelInfo& kernel, DType dtype, Queue& queue,
                           Memory& memory) noexcept;
 

@@ -143,6 +143,43 @@ TEST(MetalSelection, OperandsThatMatmul2dCannotReadArePacked) {
   }
 }
 
+GemmProblem gated(std::int64_t m, std::int64_t n, std::int64_t k, GateOrder order,
+                  bool b_transposed = false) {
+  GemmSpec x = spec(m, 2 * n, k);
+  if (b_transposed) x.b.strides = {1, k};
+  x.c = {DType::F32, {m, n}, {n, 1}, 0};
+  x.gate = Gate{.order = order};
+  return must(check(x));
+}
+
+TEST(MetalSelection, TheHalvesOfAGateArePackedApartWhereMatmul2dCannotReadThem) {
+  const GemmProblem plain = gated(64, 64, 128, GateOrder::Concatenated);
+  const KernelInfo& row = *must(select(plain, context_on("m5pro"))).kernel;
+  ASSERT_EQ(row.path, Path::Matrix);
+  const MetalColumns halves = metal_columns(plain, row);
+  EXPECT_EQ(halves.halves, 2);
+  EXPECT_EQ(halves.count, 64);
+  EXPECT_FALSE(halves.operand.packed);
+  EXPECT_EQ(halves.operand_up, 64);
+  EXPECT_EQ(metal_workspace(plain, row, 1).bytes(), 0);
+  // Columns that lie together may be taken in turn.
+  const MetalColumns columns = metal_columns(gated(64, 64, 128, GateOrder::Interleaved, true), row);
+  EXPECT_FALSE(columns.operand.packed);
+  EXPECT_EQ(columns.operand.column_stride, 256);
+  EXPECT_EQ(columns.operand_up, 128);
+  // Neighbours in a row may not; nor may the second half begin anywhere.
+  for (const GemmProblem& x :
+       {gated(64, 64, 128, GateOrder::Interleaved), gated(64, 60, 128, GateOrder::Concatenated)}) {
+    const MetalColumns packed = metal_columns(x, row);
+    EXPECT_TRUE(packed.operand.packed);
+    EXPECT_EQ(packed.operand.row_stride, 64);
+    EXPECT_EQ(packed.operand_up, 128 * 64);
+    EXPECT_EQ(metal_workspace(x, row, 1).b_bytes, 2 * 128 * 64 * 2);
+    const std::string text = must(explain(x, context_on("m5pro"))).to_string();
+    EXPECT_NE(text.find("B is packed first"), std::string::npos) << text;
+  }
+}
+
 TEST(MetalSelection, ExtentsBeyond32BitsAreRefused) {
   const Result<GemmSelection> choice =
       select(must(check(spec(std::int64_t{1} << 31, 1, 1))), context_on("m5pro"));

@@ -30,7 +30,8 @@ template <typename T, int kRows, int kColumns, int kDepth, int kSimdgroups>
 
   for (Index unit = group; unit < p.units; unit += groups) {
     const TilePlace place = place_of(unit, p);
-    const Index row = place.tile_m * kRows, column = place.tile_n * kColumns;
+    const int width = p.is_gated != 0 ? kColumns / 2 : kColumns;  // of the tile of C
+    const Index row = place.tile_m * kRows, column = place.tile_n * width;
     device const T* const a_rows = a + place.batch * p.a.batch + row * p.a.row;
     device const T* const b_columns = b + place.batch * p.b.batch + column * p.b.column;
     simdgroup_matrix<float, 8, 8> sums[kBlocksM][kBlocksN];
@@ -41,8 +42,8 @@ template <typename T, int kRows, int kColumns, int kDepth, int kSimdgroups>
       const Index left = place.end_k - k;
       load_tile<T, kRows, kDepth, kAStride>(a_rows + k * p.a.column, p.a.row, p.a.column,
                                             p.m - row, left, a_tile, thread_index, kThreads);
-      load_tile<T, kDepth, kColumns, kBStride>(b_columns + k * p.b.row, p.b.row, p.b.column, left,
-                                               p.n - column, b_tile, thread_index, kThreads);
+      load_b_tile<T, kDepth, kColumns, kBStride>(b_columns + k * p.b.row, left, p.n - column, p,
+                                                 b_tile, thread_index, kThreads);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       for (int d = 0; d < kDepth; d += 8) {
         simdgroup_matrix<T, 8, 8> a_block[kBlocksM], b_block[kBlocksN];
@@ -68,12 +69,17 @@ template <typename T, int kRows, int kColumns, int kDepth, int kSimdgroups>
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
     const int rows = int(min(p.m - row, Index(kRows)));
-    const int columns = int(min(p.n - column, Index(kColumns)));
+    const int columns = int(min(p.n - column, Index(width)));
     for (int i = thread_index; i < rows * kColumns; i += kThreads) {
       const int at = i % kColumns;
       if (at >= columns) continue;
-      deliver(c_tile[i], row + i / kColumns, column + at, place.batch, place.slice, partials,
-              buffers, p);
+      const Index m = row + i / kColumns, n = column + at;
+      if (p.is_gated != 0) {
+        deliver_gated(c_tile[i], c_tile[i + width], m, n, place.batch, place.slice, partials,
+                      buffers, p);
+      } else {
+        deliver(c_tile[i], m, n, place.batch, place.slice, partials, buffers, p);
+      }
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
   }
@@ -105,7 +111,8 @@ template <int kRows, int kColumns, int kDepth, int kSimdgroups>
 
   for (Index unit = group; unit < p.units; unit += groups) {
     const TilePlace place = place_of(unit, p);
-    const Index row = place.tile_m * kRows, column = place.tile_n * kColumns;
+    const int width = p.is_gated != 0 ? kColumns / 2 : kColumns;  // of the tile of C
+    const Index row = place.tile_m * kRows, column = place.tile_n * width;
     device const char* const a_rows = a + place.batch * p.a.batch + row * p.a.row;
     device const char* const b_columns = b + place.batch * p.b.batch + column * p.b.column;
     int sums[kThreadRows][kThreadColumns];
@@ -116,9 +123,8 @@ template <int kRows, int kColumns, int kDepth, int kSimdgroups>
       const Index left = place.end_k - k;
       load_tile<char, kRows, kDepth, kAStride>(a_rows + k * p.a.column, p.a.row, p.a.column,
                                                p.m - row, left, a_tile, thread_index, kThreads);
-      load_tile<char, kDepth, kColumns, kBStride>(b_columns + k * p.b.row, p.b.row, p.b.column,
-                                                  left, p.n - column, b_tile, thread_index,
-                                                  kThreads);
+      load_b_tile<char, kDepth, kColumns, kBStride>(b_columns + k * p.b.row, left, p.n - column,
+                                                    p, b_tile, thread_index, kThreads);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       for (int d = 0; d < kDepth; ++d) {
         int factors[kThreadColumns];
@@ -133,12 +139,17 @@ template <int kRows, int kColumns, int kDepth, int kSimdgroups>
       threadgroup_barrier(mem_flags::mem_threadgroup);
     }
     const int rows = int(min(p.m - row, Index(kRows)));
-    const int columns = int(min(p.n - column, Index(kColumns)));
+    const int columns = int(min(p.n - column, Index(width)));
     for (int i = 0; i < kThreadRows; ++i) {
       for (int j = 0; j < kThreadColumns; ++j) {
         const int m = first_row + i, n = first_column + j * kAcross;
         if (m >= rows || n >= columns) continue;
-        deliver(sums[i][j], row + m, column + n, place.batch, place.slice, partials, buffers, p);
+        if (p.is_gated == 0) {
+          deliver(sums[i][j], row + m, column + n, place.batch, place.slice, partials, buffers, p);
+        } else if (j < kThreadColumns / 2) {  // u of the column lies half a tile on
+          deliver_gated(sums[i][j], sums[i][(j + kThreadColumns / 2) % kThreadColumns], row + m,
+                        column + n, place.batch, place.slice, partials, buffers, p);
+        }
       }
     }
   }
@@ -157,12 +168,21 @@ template <typename Sum>
   const EpilogueBuffers buffers = {c, residual, bias, a_scale, b_scale, alpha, beta};
   device const Sum* const from = reinterpret_cast<device const Sum*>(partials);
   const Index product = p.m * p.n, elements = p.batch * product;
+  const Index halves = p.is_gated != 0 ? 2 : 1;
   for (Index i = first; i < elements; i += threads) {
-    Sum sum = Sum(0);
-    for (Index slice = 0; slice < Index(p.slices); ++slice) sum += from[slice * elements + i];
     const Index batch = i / product, within = i - batch * product;
-    const Index m = within / p.n;
-    finish(sum, m, within - m * p.n, batch, buffers, p);
+    const Index m = within / p.n, n = within - m * p.n;
+    const Index at = (batch * p.m + m) * halves * p.n + n;
+    Sum sum = Sum(0), up = Sum(0);
+    for (Index slice = 0; slice < Index(p.slices); ++slice) {
+      sum += from[slice * halves * elements + at];
+      if (halves > 1) up += from[slice * halves * elements + at + p.n];
+    }
+    if (halves > 1) {
+      finish_gated(float(sum), float(up), m, n, batch, buffers, p);
+    } else {
+      finish(sum, m, n, batch, buffers, p);
+    }
   }
 }
 GIRIH_INSTANTIATE("gemm_split_reduce_f32", gemm_split_reduce<float>);

@@ -8,12 +8,72 @@
 
 using namespace mpp::tensor_ops;
 
-// Extents, and the other stride, of one operand's part. The part's first element is where the
-// pointer is, so that offsets in it stay small; the extents end where the operand does, and
-// matmul2d reads zero beyond.
-template <typename T>
-inline auto tensor_of(device T* data, int columns, int rows, int stride) {
-  return tensor(data, dextents<int32_t, 2>(columns, rows), array<int, 2>{1, stride});
+// One operand's part, rows x columns. The part's first element is where the pointer is, so that
+// offsets in it stay small; the extents end where the operand does, and matmul2d reads zero beyond.
+template <typename T, bool kIsTransposed>
+inline auto matrix_of(device T* data, int rows, int columns, constant StridedView& view) {
+  const int fast = kIsTransposed ? rows : columns, slow = kIsTransposed ? columns : rows;
+  const int stride = int(kIsTransposed ? view.column : view.row);
+  return tensor(data, dextents<int32_t, 2>(fast, slow), array<int, 2>{1, stride});
+}
+
+// A tile of C, kRows x kColumns, from one product, or with a gate from two: of g and of u. Their
+// cooperative tensors are of one type, so that an index means the same element in both.
+template <typename T, typename Sum, int kRows, int kColumns, int kSimdgroups, bool kTransposeA,
+          bool kTransposeB, bool kIsGated>
+inline void multiply_tile(device T* a, device T* b, device uchar* partials, TilePlace place,
+                          thread const EpilogueBuffers& buffers, constant GemmParams& p) {
+  // f32 operands come rounded to tf32 already: relaxed precision takes nothing from them.
+  constexpr bool kIsTf32 = is_same_v<T, float>;
+  constexpr auto descriptor = matmul2d_descriptor(
+      kRows, kColumns, static_cast<int>(dynamic_extent), kTransposeA, kTransposeB, kIsTf32,
+      matmul2d_descriptor::mode::multiply_accumulate);
+  matmul2d<descriptor, execution_simdgroups<kSimdgroups>> product;
+  const Index row = place.tile_m * kRows, column = place.tile_n * kColumns;
+  const int rows = int(min(p.m - row, Index(kRows)));
+  const int columns = int(min(p.n - column, Index(kColumns)));
+  const int depth = int(max(place.end_k - place.first_k, Index(0)));
+  device T* const a_part = a + place.batch * p.a.batch + row * p.a.row + place.first_k * p.a.column;
+  device T* const b_part =
+      b + place.batch * p.b.batch + place.first_k * p.b.row + column * p.b.column;
+  auto a_whole = matrix_of<T, kTransposeA>(a_part, rows, depth, p.a);
+  auto b_whole = matrix_of<T, kTransposeB>(b_part, depth, columns, p.b);
+  auto a_tile = a_whole.slice(0, 0);
+  auto b_tile = b_whole.slice(0, 0);
+  auto sums = product.template get_destination_cooperative_tensor<
+      remove_addrspace_t<decltype(a_tile)>, remove_addrspace_t<decltype(b_tile)>, Sum>();
+#pragma clang loop unroll(full)
+  for (ushort i = 0; i < sums.get_capacity(); ++i) {
+    if (sums.is_valid_element(i)) sums[i] = Sum(0);
+  }
+  if (depth > 0) product.run(a_tile, b_tile, sums);
+  if constexpr (kIsGated) {
+    auto up_whole = matrix_of<T, kTransposeB>(b_part + p.b_up, depth, columns, p.b);
+    auto up_tile = up_whole.slice(0, 0);
+    auto up_sums = product.template get_destination_cooperative_tensor<
+        remove_addrspace_t<decltype(a_tile)>, remove_addrspace_t<decltype(up_tile)>, Sum>();
+#pragma clang loop unroll(full)
+    for (ushort i = 0; i < up_sums.get_capacity(); ++i) {
+      if (up_sums.is_valid_element(i)) up_sums[i] = Sum(0);
+    }
+    if (depth > 0) product.run(a_tile, up_tile, up_sums);
+#pragma clang loop unroll(full)
+    for (ushort i = 0; i < sums.get_capacity(); ++i) {
+      if (!sums.is_valid_element(i)) continue;
+      const auto at = sums.get_multidimensional_index(i);
+      if (at[1] >= rows || at[0] >= columns) continue;
+      deliver_gated(sums[i], up_sums[i], row + at[1], column + at[0], place.batch, place.slice,
+                    partials, buffers, p);
+    }
+  } else {
+#pragma clang loop unroll(full)
+    for (ushort i = 0; i < sums.get_capacity(); ++i) {
+      if (!sums.is_valid_element(i)) continue;
+      const auto at = sums.get_multidimensional_index(i);
+      if (at[1] >= rows || at[0] >= columns) continue;
+      deliver(sums[i], row + at[1], column + at[0], place.batch, place.slice, partials, buffers, p);
+    }
+  }
 }
 
 template <typename T, typename Sum, int kRows, int kColumns, int kSimdgroups, bool kTransposeA,
@@ -25,44 +85,17 @@ template <typename T, typename Sum, int kRows, int kColumns, int kSimdgroups, bo
     device const float* alpha [[buffer(7)]], device const float* beta [[buffer(8)]],
     device uchar* partials [[buffer(9)]], constant GemmParams& p [[buffer(10)]],
     uint group [[threadgroup_position_in_grid]], uint groups [[threadgroups_per_grid]]) {
-  static_assert(kRows % 16 == 0 && kColumns % 16 == 0, "matmul2d has no such tile");
+  static_assert(kRows % 16 == 0 && kColumns % 32 == 0, "matmul2d has no such tile");
   static_assert(kSimdgroups == 4, "the kernel is bounded at 128 threads");
-  // f32 operands come rounded to tf32 already: relaxed precision takes nothing from them.
-  constexpr bool kIsTf32 = is_same_v<T, float>;
-  constexpr auto descriptor = matmul2d_descriptor(
-      kRows, kColumns, static_cast<int>(dynamic_extent), kTransposeA, kTransposeB, kIsTf32,
-      matmul2d_descriptor::mode::multiply_accumulate);
-  matmul2d<descriptor, execution_simdgroups<kSimdgroups>> product;
   const EpilogueBuffers buffers = {c, residual, bias, a_scale, b_scale, alpha, beta};
   for (Index unit = group; unit < p.units; unit += groups) {
     const TilePlace place = place_of(unit, p);
-    const Index row = place.tile_m * kRows, column = place.tile_n * kColumns;
-    const int rows = int(min(p.m - row, Index(kRows)));
-    const int columns = int(min(p.n - column, Index(kColumns)));
-    const int depth = int(max(place.end_k - place.first_k, Index(0)));
-    device T* const a_part =
-        a + place.batch * p.a.batch + row * p.a.row + place.first_k * p.a.column;
-    device T* const b_part =
-        b + place.batch * p.b.batch + place.first_k * p.b.row + column * p.b.column;
-    auto a_whole = kTransposeA ? tensor_of(a_part, rows, depth, int(p.a.column))
-                               : tensor_of(a_part, depth, rows, int(p.a.row));
-    auto b_whole = kTransposeB ? tensor_of(b_part, depth, columns, int(p.b.column))
-                               : tensor_of(b_part, columns, depth, int(p.b.row));
-    auto a_tile = a_whole.slice(0, 0);
-    auto b_tile = b_whole.slice(0, 0);
-    auto sums = product.template get_destination_cooperative_tensor<
-        remove_addrspace_t<decltype(a_tile)>, remove_addrspace_t<decltype(b_tile)>, Sum>();
-#pragma clang loop unroll(full)
-    for (ushort i = 0; i < sums.get_capacity(); ++i) {
-      if (sums.is_valid_element(i)) sums[i] = Sum(0);
-    }
-    if (depth > 0) product.run(a_tile, b_tile, sums);
-#pragma clang loop unroll(full)
-    for (ushort i = 0; i < sums.get_capacity(); ++i) {
-      if (!sums.is_valid_element(i)) continue;
-      const auto at = sums.get_multidimensional_index(i);
-      if (at[1] >= rows || at[0] >= columns) continue;
-      deliver(sums[i], row + at[1], column + at[0], place.batch, place.slice, partials, buffers, p);
+    if (p.is_gated != 0) {
+      multiply_tile<T, Sum, kRows, kColumns / 2, kSimdgroups, kTransposeA, kTransposeB, true>(
+          a, b, partials, place, buffers, p);
+    } else {
+      multiply_tile<T, Sum, kRows, kColumns, kSimdgroups, kTransposeA, kTransposeB, false>(
+          a, b, partials, place, buffers, p);
     }
   }
 }

@@ -15,3 +15,18 @@ inline void load_tile(device const T* data, Index row_stride, Index column_strid
     tile[row * kStride + column] = value;
   }
 }
+
+// A tile of B; of a gate's two halves, side by side, each zero beyond its own `columns`.
+template <typename T, int kDepth, int kColumns, int kStride>
+inline void load_b_tile(device const T* data, Index rows, Index columns, constant GemmParams& p,
+                        threadgroup T* tile, ushort thread_index, int threads) {
+  if (p.is_gated != 0) {
+    load_tile<T, kDepth, kColumns / 2, kStride>(data, p.b.row, p.b.column, rows, columns, tile,
+                                                thread_index, threads);
+    load_tile<T, kDepth, kColumns / 2, kStride>(data + p.b_up, p.b.row, p.b.column, rows, columns,
+                                                tile + kColumns / 2, thread_index, threads);
+  } else {
+    load_tile<T, kDepth, kColumns, kStride>(data, p.b.row, p.b.column, rows, columns, tile,
+                                            thread_index, threads);
+  }
+}

@@ -12,6 +12,10 @@ struct StridedView {
 
 // c = activation(alpha a_scale[m] b_scale[n] A B + beta c + bias[n]) + residual, a tile of C at a
 // time. With more than one slice of K the sums go to partials[slice][batch][m][n] instead.
+//
+// A gate joins two products, g of the columns that B, the bias and the scale of B state, and u of
+// those that lie *_up elements on; their partials are [slice][batch][m][2][n]. A tile then has half
+// of its columns of each, so that C's tile is half as wide.
 struct GemmParams {
   StridedView a, b, c, residual;
   StridedView bias, b_scale;  // `column`
@@ -20,6 +24,7 @@ struct GemmParams {
   Index tiles_m, tiles_n;
   Index units;  // tiles of all products and slices
   Index slice;  // of K: all but the last have this depth
+  Index b_up, bias_up, b_scale_up;
   float alpha, beta;
   Word is_alpha_on_device, is_beta_on_device;
   Word slices;
@@ -27,6 +32,8 @@ struct GemmParams {
   Word is_column_major;  // order of tiles
   Word reads_c;
   Word activation;  // as Activation
+  Word is_gated;
+  float gate_alpha, gate_limit, up_offset;
   Word padding;
 };
 
