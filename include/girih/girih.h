@@ -10,6 +10,7 @@
  * returned, the negated refusal. Nothing is thrown, printed or aborted, whatever the arguments.
  */
 
+/* NOLINTBEGIN(modernize-*): C as well as C++. */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -79,5 +80,6 @@ GIRIH_API int32_t girih_accel_gemm_agreement(const double* a, size_t a_length, c
 #ifdef __cplusplus
 } /* extern "C" */
 #endif
+/* NOLINTEND(modernize-*) */
 
 #endif /* GIRIH_GIRIH_H */

@@ -73,6 +73,7 @@ Result<std::vector<std::string>> Device::add_kernels(const KernelImage&) noexcep
   return lacks(*this, "takes no kernels of the caller's");
 }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): backends keep it.
 Status Device::hold_for_capture(std::shared_ptr<void>) noexcept {
   return lacks(*this, "has no graphs of the caller's");
 }

@@ -1,9 +1,9 @@
 #include "core/thread_pool.hpp"
 
 #include <algorithm>
+#include <csignal>
 #include <new>
 #include <pthread.h>
-#include <signal.h>
 #include <thread>
 #include <vector>
 

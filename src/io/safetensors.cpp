@@ -90,7 +90,7 @@ Result<std::string> format_header(const std::vector<const NamedView*>& order,
     if (!bytes) return bytes.error();
     const Result<std::string> quoted = quote(array->name, path);
     if (!quoted) return quoted.error();
-    text += formatted("{}{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}",
+    text += formatted(R"({}{}:{{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}})",
                       text.size() == 1 ? "" : ",", *quoted, safetensors_type(view.dtype),
                       joined(view.shape, ","), offset, offset + *bytes);
     offset += *bytes;

@@ -89,6 +89,7 @@ Result<std::vector<double>> run_trials(std::span<const Contender> contenders, in
     }
   }
   std::vector<double> medians;
+  medians.reserve(seconds.size());
   for (const std::vector<double>& each : seconds) medians.push_back(median(each));
   return medians;
 }

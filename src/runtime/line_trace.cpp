@@ -1,11 +1,11 @@
 #include "runtime/line_trace.hpp"
 
 #include <cerrno>
+#include <csignal>
 #include <ctime>
 #include <fcntl.h>
 #include <new>
 #include <pthread.h>
-#include <signal.h>
 #include <system_error>
 #include <unistd.h>
 

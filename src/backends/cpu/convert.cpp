@@ -29,7 +29,7 @@ float widen_f16(std::uint16_t half) noexcept {
   const std::uint32_t sign = (half & 0x8000U) << 16;
   const std::uint32_t magnitude = (half & 0x7FFFU) << 13;
   const std::uint32_t normal = magnitude + (112U << 23);
-  const std::uint32_t subnormal = std::bit_cast<std::uint32_t>(
+  const auto subnormal = std::bit_cast<std::uint32_t>(
       std::bit_cast<float>(magnitude + (113U << 23)) - std::bit_cast<float>(113U << 23));
   const bool nan = magnitude > (0x7C00U << 13);
   const std::uint32_t special = (magnitude + (224U << 23)) | (nan ? 0x00400000U : 0U);
@@ -44,7 +44,7 @@ std::uint16_t narrow_f16(float value) noexcept {
   const std::uint32_t magnitude = bits & 0x7FFFFFFFU;
   const std::uint32_t normal = (magnitude + 0xC8000FFFU + ((magnitude >> 13) & 1U)) >> 13;
   const bool small = magnitude < 0x38800000U;
-  const float addend = std::bit_cast<float>(small ? magnitude : 0U);
+  const auto addend = std::bit_cast<float>(small ? magnitude : 0U);
   const std::uint32_t subnormal = std::bit_cast<std::uint32_t>(addend + 0.5F) - 0x3F000000U;
   const std::uint32_t finite = small ? subnormal : normal;
   const std::uint32_t bounded = magnitude >= 0x477FF000U ? 0x7C00U : finite;

@@ -14,7 +14,7 @@ Status GraphExecutable::build(std::span<const Call> calls, const Lowering& lower
   const Inside inside(home_);
   cudaGraph_t graph = nullptr;
   GIRIH_CUDA_TRY(cudaGraphCreate(&graph, 0));
-  const Status status = fill(graph, calls, lowering, functions);
+  Status status = fill(graph, calls, lowering, functions);
   (void)cudaGraphDestroy(graph);
   return status;
 }

@@ -9,7 +9,7 @@ namespace girih::inline v0::cuda {
 namespace {
 
 std::size_t hash(const MapRequest& r) noexcept {
-  std::uint64_t h = std::bit_cast<std::uintptr_t>(r.data);
+  auto h = std::bit_cast<std::uintptr_t>(r.data);
   for (const std::int64_t part :
        {r.extents[0], r.extents[1], r.extents[2], r.strides[0], r.strides[1],
         std::int64_t{r.box[0]} << 32 | r.box[1], static_cast<std::int64_t>(r.type)}) {

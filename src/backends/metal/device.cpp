@@ -105,7 +105,7 @@ class MetalDevice final : public Device {
   /// that met it fails with the reason.
   Status prepare(const Call& call) noexcept override {
     PipelineSink sink(pipelines_);
-    const Status status = lower(call, sink);
+    Status status = lower(call, sink);
     if (!status) turn_off_failed();
     if (!status) return status;
     const auto* const product = std::get_if<GemmCall>(&call);

@@ -9,6 +9,7 @@
 // The one block of the backend, laid out by hand as the blocks ABI says (clang's
 // Block-ABI-Apple.html), so that no compiler support for blocks is needed.
 
+// NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming): the system's.
 extern "C" void* _NSConcreteStackBlock[32];
 
 namespace girih::inline v0::metal {

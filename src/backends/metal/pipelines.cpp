@@ -31,7 +31,7 @@ Status Pipelines::start(id device) noexcept {
 Pipelines::Compiled Pipelines::compile(const char* text) const {
   const Ref options = make("MTLCompileOptions");
   // The tensor headers expand to nothing under the default, older version.
-  compile_options::set_language_version(options.get(), kLanguage4_0);
+  compile_options::set_language_version(options.get(), kLanguageMsl4);
   compile_options::set_math_mode(options.get(), kMathSafe);
   const Ref descriptor = make("MTL4LibraryDescriptor");
   library_descriptor::set_source(descriptor.get(), to_string(text));

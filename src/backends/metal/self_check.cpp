@@ -158,7 +158,7 @@ Status check_commands(id device) noexcept {
   GIRIH_TRY(check_object(commands.get(), "MTL4CommandBuffer"));
   command_buffer::begin(commands.get(), allocator.get());
   const id encoder = command_buffer::compute_encoder(commands.get());
-  const Status status = [&]() -> Status {
+  Status status = [&]() -> Status {
     GIRIH_TRY(check_object(encoder, "MTL4ComputeCommandEncoder"));
     return check_object(encoder, "MTL4CommandEncoder");
   }();

@@ -43,7 +43,7 @@ class RawDevice : public ::testing::Test {
     const Ref compiler_descriptor = make("MTL4CompilerDescriptor");
     const Ref compiler(device::new_compiler(device_.get(), compiler_descriptor.get(), &failure));
     const Ref options = make("MTLCompileOptions");
-    compile_options::set_language_version(options.get(), kLanguage4_0);
+    compile_options::set_language_version(options.get(), kLanguageMsl4);
     const Ref text = make("MTL4LibraryDescriptor");
     const emulator::Library* const library = emulator::find_library_named("elementwise");
     library_descriptor::set_source(text.get(), to_string(library->text));

@@ -20,7 +20,7 @@ HWY_INLINE std::int64_t whole_vectors(std::int64_t count) {
 HWY_INLINE const float* load_row(const void* data, Element type, std::int64_t stride,
                                  std::int64_t count, Row& row) {
   if (type == Element::F32) {
-    const float* source = static_cast<const float*>(data);
+    const auto* source = static_cast<const float*>(data);
     if (stride == 1 && count % kLanes == 0) return source;
     for (std::int64_t j = 0; j < count; ++j) row.values[j] = source[j * stride];
     for (std::int64_t j = count; j < whole_vectors(count); ++j) row.values[j] = 0;
@@ -33,11 +33,11 @@ HWY_INLINE const float* load_row(const void* data, Element type, std::int64_t st
 HWY_INLINE void store_row(const Row& row, Element type, std::int64_t stride, std::int64_t count,
                           void* data) {
   if (type == Element::F32) {
-    float* destination = static_cast<float*>(data);
+    auto* destination = static_cast<float*>(data);
     for (std::int64_t j = 0; j < count; ++j) destination[j * stride] = row.values[j];
     return;
   }
-  std::uint16_t* destination = static_cast<std::uint16_t*>(data);
+  auto* destination = static_cast<std::uint16_t*>(data);
   for (std::int64_t j = 0; j < count; j += kLanes) {
     const Floats value = hn::LoadU(F32(), row.values + j);
     const Words half = type == Element::BF16 ? narrow_bf16(value) : narrow_f16(value);
@@ -116,9 +116,9 @@ HWY_INLINE Floats join(const Epilogue& e, Floats g, Floats u) {
 /// i32 C = sum, or the saturating C + sum.
 HWY_INLINE void finish_i32(const Epilogue& e, const EpilogueTile& tile) {
   for (std::int64_t i = 0; i < tile.rows; ++i) {
-    const std::int32_t* sums = static_cast<const std::int32_t*>(tile.sums) + i * tile.sum_stride;
-    std::int32_t* c = static_cast<std::int32_t*>(e.c) + (tile.row + i) * e.c_row_stride +
-                      tile.column * e.c_column_stride;
+    const auto* sums = static_cast<const std::int32_t*>(tile.sums) + i * tile.sum_stride;
+    auto* c = static_cast<std::int32_t*>(e.c) + (tile.row + i) * e.c_row_stride +
+              tile.column * e.c_column_stride;
     for (std::int64_t j = 0; j < tile.columns; ++j) {
       std::int32_t& element = c[j * e.c_column_stride];
       std::int32_t result = sums[j];
@@ -148,7 +148,7 @@ HWY_INLINE Floats add_up(const Epilogue& e, const Terms& terms, Floats row_facto
                          std::int64_t offset, std::int64_t j) {
   Floats x;
   if (e.integer_sum) {
-    const std::int32_t* sums = static_cast<const std::int32_t*>(terms.sums);
+    const auto* sums = static_cast<const std::int32_t*>(terms.sums);
     x = hn::ConvertTo(F32(), hn::LoadU(I32(), sums + offset + j));
   } else {
     x = hn::LoadU(F32(), static_cast<const float*>(terms.sums) + offset + j);
@@ -211,7 +211,7 @@ HWY_INLINE Terms terms_of(const Epilogue& e, const EpilogueTile& tile, const voi
   return terms;
 }
 
-void finish(const Epilogue& e, const EpilogueTile& tile) {
+inline void finish(const Epilogue& e, const EpilogueTile& tile) {
   if (e.c_type == Element::I32) return finish_i32(e, tile);
   Row factor_row, bias_row, up_factor_row, up_bias_row;
   const Terms terms = terms_of(e, tile, tile.sums, e.b_scale, e.bias, factor_row, bias_row);

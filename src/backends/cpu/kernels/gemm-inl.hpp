@@ -34,7 +34,7 @@ void multiply_f32(const TileProduct& tile) {
       for (int j = 0; j < kVectors; ++j) sums[i][j] = hn::Zero(d);
     }
   } else {
-    const float* in = static_cast<const float*>(tile.in);
+    const auto* in = static_cast<const float*>(tile.in);
     GIRIH_UNROLL
     for (int i = 0; i < kRows; ++i) {
       GIRIH_UNROLL
@@ -43,8 +43,8 @@ void multiply_f32(const TileProduct& tile) {
       }
     }
   }
-  const float* a = static_cast<const float*>(tile.a);
-  const float* b = static_cast<const float*>(tile.b);
+  const auto* a = static_cast<const float*>(tile.a);
+  const auto* b = static_cast<const float*>(tile.b);
   constexpr std::int64_t kWidth = kVectors * kLanes;
   std::int64_t k = 0;
   // Four steps a round: loop control falls from 3 of 23 instructions a step to 1.
@@ -55,7 +55,7 @@ void multiply_f32(const TileProduct& tile) {
     b += 4 * kWidth;
   }
   for (; k < tile.steps; ++k, a += kRows, b += kWidth) add_outer_product(a, b, sums);
-  float* out = static_cast<float*>(tile.out);
+  auto* out = static_cast<float*>(tile.out);
   GIRIH_UNROLL
   for (int i = 0; i < kRows; ++i) {
     GIRIH_UNROLL
@@ -86,7 +86,7 @@ template <int kRows, int kVectors>
 void multiply_i8(const TileProduct& tile) {
   const I32 d;
   Ints sums[kRows][kVectors];
-  const std::int32_t* in = static_cast<const std::int32_t*>(tile.in);
+  const auto* in = static_cast<const std::int32_t*>(tile.in);
   GIRIH_UNROLL
   for (int i = 0; i < kRows; ++i) {
     GIRIH_UNROLL
@@ -94,8 +94,8 @@ void multiply_i8(const TileProduct& tile) {
       sums[i][j] = in == nullptr ? hn::Zero(d) : hn::LoadU(d, in + i * tile.in_stride + j * kLanes);
     }
   }
-  const std::int32_t* a = static_cast<const std::int32_t*>(tile.a);
-  const std::int32_t* b = static_cast<const std::int32_t*>(tile.b);
+  const auto* a = static_cast<const std::int32_t*>(tile.a);
+  const auto* b = static_cast<const std::int32_t*>(tile.b);
   for (std::int64_t k = 0; k < tile.steps; ++k) {
     Ints column[kVectors];
     GIRIH_UNROLL
@@ -109,7 +109,7 @@ void multiply_i8(const TileProduct& tile) {
     a += kRows;
     b += kVectors * kLanes;
   }
-  std::int32_t* out = static_cast<std::int32_t*>(tile.out);
+  auto* out = static_cast<std::int32_t*>(tile.out);
   GIRIH_UNROLL
   for (int i = 0; i < kRows; ++i) {
     GIRIH_UNROLL

@@ -133,7 +133,7 @@ HWY_INLINE void pack_half_panel(const std::uint16_t* source, const PackSource& f
 
 template <std::int64_t kWidth>
 void pack_floats(const PackSource& from, void* panels) {
-  float* panel = static_cast<float*>(panels);
+  auto* panel = static_cast<float*>(panels);
   std::int64_t i = 0;
   if (from.type == Element::F32 && from.stride == 1) {
     const std::int64_t whole = from.extent / kWidth;
@@ -158,7 +158,7 @@ void pack_floats(const PackSource& from, void* panels) {
 template <std::int64_t kWidth>
 void pack_bytes(const PackSource& from, void* panels) {
   const std::int64_t steps = (from.depth + 1) / 2;
-  std::int16_t* panel = static_cast<std::int16_t*>(panels);
+  auto* panel = static_cast<std::int16_t*>(panels);
   for (std::int64_t i = 0; i < from.extent;
        i += kWidth, panel += kWidth * from.panel_step * 2 * steps) {
     const std::int64_t width = from.extent - i < kWidth ? from.extent - i : kWidth;

@@ -9,6 +9,7 @@
 #include "backends/cpu/kernels/gemm-inl.hpp"
 // clang-format on
 
+// NOLINTNEXTLINE(misc-redundant-expression): equal where the flags are right.
 static_assert(HWY_TARGET == HWY_SCALAR, "the flags of this file must enable the instruction set");
 
 namespace girih::inline v0::cpu::scalar {
