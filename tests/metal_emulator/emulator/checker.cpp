@@ -17,41 +17,39 @@ namespace {
 struct Where {
   const char* memory;  ///< "threadgroup memory", or the buffer's label
   std::size_t offset;
-  bool is_device;
 };
 
-bool is_ordered(const Access& earlier, const Access& now, bool is_device) noexcept {
-  if (earlier.dispatch == 0) return true;
-  const Execution& run = execution();
-  if (earlier.dispatch != now.dispatch) {
-    return !is_device || run.hazard_epochs[earlier.dispatch] != run.hazard_epoch;
-  }
-  if (earlier.threadgroup != now.threadgroup) return !is_device;
-  if (earlier.lane == now.lane) return true;
+/// Of an earlier access in the same threadgroup.
+bool is_ordered_within(const Access& earlier, const Access& now) noexcept {
   if (earlier.group_barriers != now.group_barriers) return true;
-  return earlier.lane / kSimdWidth == now.lane / kSimdWidth &&
-         earlier.simd_barriers != now.simd_barriers;
+  if (earlier.simd_group != now.simd_group) return false;
+  return earlier.lane == now.lane || earlier.simd_barriers != now.simd_barriers;
+}
+
+template <bool kIsDevice>
+bool is_ordered(const Access& earlier, const Access& now) noexcept {
+  if (earlier.is_of_threadgroup(now)) return is_ordered_within(earlier, now);
+  return !kIsDevice || earlier.simd_group < execution().first_unordered;
 }
 
 [[noreturn]] void fail_race(const Access& earlier, const char* what, bool is_write,
                             const Where& where, const Site& site) {
-  const Access& now = execution().lane->place;
+  const Execution& run = execution();
   std::string text = std::string(is_write ? "write" : "read") + " of " + where.memory +
                      " at byte " + std::to_string(where.offset) + ", " + describe(site);
-  if (earlier.dispatch != now.dispatch) {
+  if (earlier.simd_group < run.first_of_dispatch) {
     fail("hazard", text + ", after a " + what + " by an earlier dispatch with no barrier between");
   }
   text += std::string(", and a ") + what + " by ";
-  text += "simdgroup " + std::to_string(earlier.lane / kSimdWidth) + ", lane " +
-          std::to_string(earlier.lane % kSimdWidth);
-  if (earlier.threadgroup != now.threadgroup) text += " of another threadgroup";
+  text += "simdgroup " + std::to_string(earlier.simd_group % kNumbersPerThreadgroup) + ", lane " +
+          std::to_string(earlier.lane);
+  if (!earlier.is_of_threadgroup(run.lane->place)) text += " of another threadgroup";
   fail("race", text + " are not ordered by a barrier");
 }
 
 void note_read_in(Cell& cell, const Access& now) noexcept {
   Access& last = cell.reads[0];
-  const bool same_group = last.dispatch == now.dispatch && last.threadgroup == now.threadgroup;
-  if (!same_group || last.lane / kSimdWidth != now.lane / kSimdWidth) {
+  if (last.simd_group != now.simd_group) {
     cell.reads[2] = last;
     cell.reads[1] = {};
   } else if (last.lane != now.lane) {
@@ -60,24 +58,39 @@ void note_read_in(Cell& cell, const Access& now) noexcept {
   last = now;
 }
 
-void check_cell(Cell& cell, const Access& now, bool is_write, const Where& where,
-                const Site& site) {
-  const bool was_written_here =
-      cell.write.dispatch == now.dispatch && cell.write.threadgroup == now.threadgroup;
-  if (!where.is_device && !is_write && !was_written_here) {
+template <bool kIsDevice>
+[[gnu::noinline]] void fail_cell(const Cell& cell, const Access& now, bool is_write,
+                                 const Where& where, const Site& site) {
+  if (!kIsDevice && !is_write && !cell.write.is_of_threadgroup(now)) {
     fail("uninitialised", "read of threadgroup memory that nobody wrote, " + describe(site));
   }
   const auto conflicts = [&](const Access& earlier) {
-    return !(now.is_atomic && earlier.is_atomic) && !is_ordered(earlier, now, where.is_device);
+    const bool are_atomic = now.is_atomic != 0 && earlier.is_atomic != 0;
+    return !are_atomic && !is_ordered<kIsDevice>(earlier, now);
   };
   if (conflicts(cell.write)) fail_race(cell.write, "write", is_write, where, site);
-  if (is_write) {
-    for (const Access& read : cell.reads) {
-      if (conflicts(read)) fail_race(read, "read", is_write, where, site);
-    }
-    cell.write = now;
+  for (const Access& read : cell.reads) {
+    if (is_write && conflicts(read)) fail_race(read, "read", is_write, where, site);
   }
-  if (!is_write || now.is_atomic) note_read_in(cell, now);
+}
+
+/// The usual case is a plain access that nothing forbids: all else goes the long way.
+template <bool kIsDevice>
+void check_cell(Cell& cell, const Access& now, bool is_write, const Where& where,
+                const Site& site) {
+  if (!is_write) {
+    const bool is_allowed = cell.write.is_of_threadgroup(now)
+                                ? is_ordered_within(cell.write, now)
+                                : kIsDevice && is_ordered<true>(cell.write, now);
+    if (!is_allowed) fail_cell<kIsDevice>(cell, now, false, where, site);
+    if (!cell.reads[0].is_same(now)) note_read_in(cell, now);
+    return;
+  }
+  bool is_allowed = is_ordered<kIsDevice>(cell.write, now);
+  for (const Access& read : cell.reads) is_allowed = is_allowed && is_ordered<kIsDevice>(read, now);
+  if (!is_allowed) fail_cell<kIsDevice>(cell, now, true, where, site);
+  cell.write = now;
+  if (now.is_atomic != 0) note_read_in(cell, now);
 }
 
 /// Segments of the program and its libraries: tables of constants, function constants.
@@ -118,7 +131,7 @@ void check_threadgroup_access(const std::byte* address, std::size_t bytes, bool 
     const auto offset = static_cast<std::size_t>(address - array.data);
     const Shadow::Cells cells = array.shadow->at(offset, bytes);
     for (std::size_t i = 0; i < cells.count; ++i) {
-      check_cell(cells.first[i], now, is_write, {"threadgroup memory", offset, false}, site);
+      check_cell<false>(cells.first[i], now, is_write, {"threadgroup memory", offset}, site);
     }
     return;
   }
@@ -141,7 +154,7 @@ void check_device_access(Buffer& buffer, const std::byte* address, std::size_t b
   const auto first = static_cast<std::size_t>(offset);
   const Shadow::Cells cells = buffer.shadow.at(first, bytes);
   for (std::size_t i = 0; i < cells.count; ++i) {
-    check_cell(cells.first[i], now, is_write, {buffer.label.c_str(), first, true}, site);
+    check_cell<true>(cells.first[i], now, is_write, {buffer.label.c_str(), first}, site);
   }
 }
 
@@ -155,7 +168,7 @@ void check_access(const void* address, std::size_t bytes, bool is_write, bool is
   const auto* const at = static_cast<const std::byte*>(address);
   const bool in_threadgroup = is_threadgroup_memory(address);
   Access now = in_threadgroup ? lane->place : lane->device_place;
-  now.is_atomic = is_atomic;
+  if (is_atomic) now.is_atomic = 1;  // else it stays in a register: no partial store is waited for
   if (in_threadgroup) return check_threadgroup_access(at, bytes, is_write, now, site);
   if (Buffer* const buffer = find_buffer(address)) {
     return check_device_access(*buffer, at, bytes, is_write, now, site);

@@ -40,7 +40,6 @@ void set_up(const Dim3& position, const Dim3& groups, const Dim3& threads, Argum
   run.array_bytes = 0;
   const unsigned count = run.lane_count;
   const unsigned simd_groups = (count + kSimdWidth - 1) / kSimdWidth;
-  const Access place{.dispatch = run.dispatch, .threadgroup = run.threadgroup};
   run.group.first = 0;
   run.group.alive = count;
   run.group.arrived = 0;
@@ -52,15 +51,21 @@ void set_up(const Dim3& position, const Dim3& groups, const Dim3& threads, Argum
     meeting.alive = std::min(kSimdWidth, count - meeting.first);
     meeting.arrived = 0;
     meeting.payloads.assign(meeting.alive, nullptr);
+    meeting.trail.clear();
+    meeting.trail_begin = 0;
   }
   for (unsigned i = 0; i < count; ++i) {
     Lane& lane = run.lanes[i];
     const Dim3 thread = position_of(i, threads);
     lane.fiber.prepare(&run_lane);
     lane.state = LaneState::Ready;
-    lane.place = lane.device_place = place;
-    lane.place.lane = lane.device_place.lane = static_cast<std::uint16_t>(i);
+    lane.place = {};
+    lane.place.simd_group = run.threadgroup + i / kSimdWidth;
+    lane.place.lane = i % kSimdWidth;
+    lane.device_place = lane.place;
     lane.arrays = 0;
+    lane.passed = 0;
+    lane.products = 0;
     lane.ids = {
         .thread = thread,
         .threadgroup = position,
@@ -113,6 +118,20 @@ std::vector<unsigned> ordered(std::uint64_t count, std::mt19937_64& random) {
   return order;
 }
 
+/// Before the last lane of a SIMD group returns: each passed what the others did.
+void require_same_passes(const Meeting& group) {
+  const Execution& run = execution();
+  for (unsigned i = 0; i < group.payloads.size(); ++i) {
+    const std::uint32_t passed = run.lanes[group.first + i].passed;
+    if (passed == run.lane->passed) continue;
+    const std::uint32_t first = std::min(passed, run.lane->passed);
+    const bool is_known = first >= group.trail_begin;
+    fail("divergence", "lanes have returned before others of their SIMD group came to " +
+                           (is_known ? describe(group.trail[first - group.trail_begin])
+                                     : std::string("a function that needs all of them")));
+  }
+}
+
 }  // namespace
 
 Config the_config;
@@ -121,7 +140,8 @@ Execution the_execution;
 Arenas the_arenas;
 
 void order_dispatches() noexcept {
-  ++execution().hazard_epoch;
+  Execution& run = execution();
+  run.first_unordered = run.threadgroup + kNumbersPerThreadgroup;
 }
 
 void reserve_lanes(unsigned count) {
@@ -137,8 +157,10 @@ void run_lane() {
   Execution& run = execution();
   run.kernel->call(*run.arguments, run.lane->ids);
   Lane& lane = *run.lane;
+  Meeting& group = run.simd_groups[lane.ids.simd_group];
+  if (group.alive == 1) require_same_passes(group);
   lane.state = LaneState::Done;
-  for (Meeting* meeting : {&run.simd_groups[lane.ids.simd_group], &run.group}) {
+  for (Meeting* meeting : {&group, &run.group}) {
     --meeting->alive;
     if (meeting->arrived > 0 && meeting->arrived == meeting->alive) {
       fail("divergence",
@@ -188,14 +210,14 @@ void dispatch(const Kernel& kernel, Arguments arguments, Dim3 threadgroups, Dim3
   run.kernel = &kernel;
   run.arguments = &arguments;
   run.finding.reset();
-  run.dispatch = static_cast<std::uint32_t>(run.hazard_epochs.size());
-  run.hazard_epochs.push_back(run.hazard_epoch);
+  run.first_of_dispatch = run.threadgroup + kNumbersPerThreadgroup;
   ++statistics().dispatches;
   std::mt19937_64 random(config().seed);
   std::vector<unsigned> lanes = ordered(run.lane_count, random);
   for (const unsigned group : ordered(threadgroups.count(), random)) {
     ++statistics().threadgroups;
-    run.threadgroup = group + 1;
+    run.threadgroup += kNumbersPerThreadgroup;
+    if (run.threadgroup == 0) throw Finding{"limits", "2^27 threadgroups have run"};
     set_up(position_of(group, threadgroups), threadgroups, threads, arguments);
     schedule(lanes, config().seed + group);
     if (run.finding) {

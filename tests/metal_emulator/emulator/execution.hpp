@@ -8,6 +8,7 @@
 #include "emulator/fiber.hpp"
 #include "emulator/kernel.hpp"
 #include "emulator/launch.hpp"
+#include "emulator/matrix_products.hpp"
 #include "emulator/shadow.hpp"
 
 // The state of the dispatch under way. One at a time in a process.
@@ -21,9 +22,11 @@ struct Lane {
   Fiber fiber;
   LaneState state = LaneState::Ready;
   LaneIds ids;
-  Access place;         ///< of the lane's next access of threadgroup memory
-  Access device_place;  ///< of device memory
-  unsigned arrays = 0;  ///< threadgroup arrays declared so far
+  Access place;              ///< of the lane's next access of threadgroup memory
+  Access device_place;       ///< of device memory
+  unsigned arrays = 0;       ///< threadgroup arrays declared so far
+  std::uint32_t passed = 0;  ///< sites that `pass` was told of, since it began
+  std::size_t products = 0;  ///< noted by this lane and not done
   Site waiting_at;
 };
 
@@ -34,6 +37,10 @@ struct Meeting {
   bool is_barrier = false;
   Site site;
   std::vector<void*> payloads;
+  /// Of a SIMD group: what its lanes passed since all of them last met, and how many sites before.
+  std::vector<Site> trail;
+  std::uint32_t trail_begin = 0;
+  std::vector<MatrixProduct> products;  ///< the first of them are noted, the others spare
 };
 
 struct ThreadgroupArray {
@@ -46,10 +53,10 @@ struct ThreadgroupArray {
 struct Execution {
   const Kernel* kernel = nullptr;
   const Arguments* arguments = nullptr;
-  std::uint32_t dispatch = 0;                      ///< counts from 1
-  std::uint32_t threadgroup = 0;                   ///< counts from 1 in a dispatch
-  std::vector<std::uint32_t> hazard_epochs = {0};  ///< of each dispatch
-  std::uint32_t hazard_epoch = 1;
+  // Numbers of threadgroups, as `Access` has them.
+  std::uint32_t threadgroup = 0;        ///< that is running, or ran last
+  std::uint32_t first_of_dispatch = 0;  ///< of this one
+  std::uint32_t first_unordered = 0;    ///< after the last barrier between dispatches
 
   std::vector<Lane> lanes;
   unsigned lane_count = 0;
@@ -65,6 +72,7 @@ inline Execution& execution() noexcept {
   return the_execution;
 }
 
+constexpr std::uint32_t kNumbersPerThreadgroup = kMaxThreads / kSimdWidth;
 constexpr std::size_t kArenaBytes = 65536;
 /// The stacks of all lanes, and what threadgroup arrays are cut from: mapped by the first dispatch.
 struct Arenas {

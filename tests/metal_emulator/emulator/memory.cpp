@@ -1,5 +1,6 @@
 #include "emulator/memory.hpp"
 
+#include <array>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -12,7 +13,9 @@ namespace {
 struct Heap {
   std::mutex mutex;
   std::map<std::uintptr_t, Buffer> buffers;  ///< by first byte
-  Buffer* last = nullptr;                    ///< that was found
+  /// The buffers that were found last, in no order: a kernel has a few.
+  std::array<Buffer*, 4> found = {};
+  std::size_t next = 0;  ///< of them to go
 };
 
 Heap the_heap;
@@ -53,7 +56,7 @@ void free_buffer(std::byte* data) noexcept {
   const auto found = all.buffers.find(address_of(data));
   if (found == all.buffers.end()) return;
   munmap(data - kGuardBytes, found->second.mapped);
-  all.last = nullptr;
+  all.found = {};
   all.buffers.erase(found);
 }
 
@@ -67,12 +70,14 @@ BufferLock::~BufferLock() {
 
 Buffer* find_buffer(const void* address) noexcept {
   Heap& all = heap();
-  if (all.last != nullptr && holds(*all.last, address)) return all.last;
+  for (Buffer* const buffer : all.found) {
+    if (buffer != nullptr && holds(*buffer, address)) return buffer;
+  }
   auto next = all.buffers.upper_bound(address_of(address) + kGuardBytes);
   if (next == all.buffers.begin()) return nullptr;
   Buffer& buffer = (--next)->second;
   if (!holds(buffer, address)) return nullptr;
-  all.last = &buffer;
+  all.found[all.next++ % all.found.size()] = &buffer;
   return &buffer;
 }
 

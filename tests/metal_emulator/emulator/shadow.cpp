@@ -44,7 +44,7 @@ void Shadow::refine() {
   const std::size_t last = cell_count(bytes_, shift_ - 1) - 1;
   for (std::size_t i = 0; i < cell_count(bytes_, shift_); ++i) {
     const Cell& cell = cells_[i];
-    if (cell.write.dispatch == 0 && cell.reads[0].dispatch == 0) continue;
+    if (cell.write.simd_group == 0 && cell.reads[0].simd_group == 0) continue;
     finer[2 * i] = cell;
     if (2 * i + 1 <= last) finer[2 * i + 1] = cell;
   }

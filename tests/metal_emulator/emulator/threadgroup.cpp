@@ -19,6 +19,30 @@ bool same_site(const Site& a, const Site& b) noexcept {
          (a.what == b.what || std::strcmp(a.what, b.what) == 0);
 }
 
+[[noreturn]] void fail_apart(const Site& a, const Site& b) {
+  fail("divergence", "lanes of one scope are at " + describe(a) + " and at " + describe(b));
+}
+
+/// Lanes of the SIMD group that take part have passed the same sites, and begin anew.
+void end_trail(Meeting& group, const Site& site) {
+  Execution& run = execution();
+  const auto end = group.trail_begin + static_cast<std::uint32_t>(group.trail.size());
+  for (unsigned i = 0; i < group.payloads.size(); ++i) {
+    const Lane& lane = run.lanes[group.first + i];
+    if (lane.state == LaneState::Done || lane.passed == end) continue;
+    fail_apart(group.trail[lane.passed - group.trail_begin], site);
+  }
+  group.trail_begin = end;
+  group.trail.clear();
+}
+void end_trails(Scope scope, const Meeting& meeting, const Site& site) {
+  if (scope == Scope::Simd) {
+    end_trail(execution().simd_groups[meeting.first / kSimdWidth], site);
+  } else {
+    for (Meeting& group : execution().simd_groups) end_trail(group, site);
+  }
+}
+
 void release(Meeting& meeting) noexcept {
   Execution& run = execution();
   for (unsigned i = 0; i < meeting.payloads.size(); ++i) {
@@ -38,13 +62,13 @@ void meet(Scope scope, const Site& site, void* payload, Leader leader, bool is_b
     fail("divergence", describe(site) + " is reached after lanes of the scope have returned");
   }
   if (meeting.arrived > 0 && !same_site(meeting.site, site)) {
-    fail("divergence",
-         "lanes of one scope are at " + describe(meeting.site) + " and at " + describe(site));
+    fail_apart(meeting.site, site);
   }
   meeting.site = site;
   meeting.is_barrier = is_barrier;
   meeting.payloads[lane.ids.linear - meeting.first] = payload != nullptr ? payload : &present;
   if (++meeting.arrived == meeting.alive) {
+    end_trails(scope, meeting, site);
     if (leader != nullptr) {
       leader(meeting.payloads.data(), static_cast<unsigned>(meeting.payloads.size()));
     }
@@ -84,6 +108,18 @@ unsigned simd_groups() noexcept {
 
 void rendezvous(Scope scope, const Site& site, void* payload, Leader leader) {
   meet(scope, site, payload, leader, false);
+}
+
+void pass(const Site& site) {
+  Execution& run = execution();
+  Lane& lane = *run.lane;
+  Meeting& group = run.simd_groups[lane.ids.simd_group];
+  const std::size_t at = lane.passed++ - group.trail_begin;
+  if (at == group.trail.size()) {
+    group.trail.push_back(site);
+  } else if (!same_site(group.trail[at], site)) {
+    fail_apart(group.trail[at], site);
+  }
 }
 
 void barrier(Scope scope, const Site& site, unsigned flags) {

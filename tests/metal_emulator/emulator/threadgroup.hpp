@@ -25,7 +25,11 @@ using Leader = void (*)(void** payloads, unsigned count);
 
 /// All live lanes of the scope must come to the same site; the last one runs `leader`.
 void rendezvous(Scope scope, const Site& site, void* payload, Leader leader);
-/// The same for a barrier, which no lane may have missed; it orders memory as `flags` say.
+/// For a function of a SIMD group whose effect on a lane needs no other lane: nobody waits, and
+/// that all came to the same sites in the same order is seen when they meet next, or return.
+void pass(const Site& site);
+/// The same as `rendezvous` for a barrier, which no lane may have missed; it orders memory as
+/// `flags` say.
 void barrier(Scope scope, const Site& site, unsigned flags);
 
 /// An array declared in a kernel's body: all lanes declare the same ones in the same order.
