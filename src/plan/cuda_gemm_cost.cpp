@@ -72,7 +72,7 @@ class TileModel {
         a_(cuda_operand_a(problem).major),
         b_(cuda_operand_b(problem).major),
         stages_(ceil_div(problem.k, tile_.depth)),
-        out_bytes_(static_cast<double>(bit_width(problem.c.dtype) / 8)),
+        out_bytes_(bit_width(problem.c.dtype) / 8.0),
         fast_epilogue_(!problem.reads_c() && !problem.residual && !problem.a_scale &&
                        !problem.b_scale && (out_bytes_ == 4 || problem.n % 8 == 0)) {}
 
@@ -138,10 +138,10 @@ class TileModel {
     const Major rows = rows_major(form), columns = columns_major(form);
     const double products = tile_.rows * width * tile_.depth / 2048.0 *
                             (tile_.form == TileForm::PingPong ? kPingPong : 1.0);
-    const double box_rows =
-        cuda::loaded_extent(rows, tile_.rows) * tile_.depth / cuda::box_width(rows, tile_.rows) +
-        cuda::loaded_extent(columns, tile_.cols) * tile_.depth /
-            cuda::box_width(columns, tile_.cols);
+    const auto box_rows_of = [this](Major major, int extent) {
+      return cuda::loaded_extent(major, extent) * tile_.depth / cuda::box_width(major, extent);
+    };
+    const double box_rows = box_rows_of(rows, tile_.rows) + box_rows_of(columns, tile_.cols);
     const double copies =
         std::max(cuda::stage_bytes(tile_, rows, columns) / kIngress, box_rows * kBoxCycles);
     return depth_stages *

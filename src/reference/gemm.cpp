@@ -147,8 +147,8 @@ Approximation multiply(Approximation x, Approximation y) noexcept {
 
 /// The gate of two columns. Clamping moves no two numbers apart, and is exact.
 Approximation join(const Gate& gate, Approximation g, Approximation u) noexcept {
-  const double limit = static_cast<double>(gate.limit);
-  const double alpha = static_cast<double>(gate.alpha);
+  const auto limit = static_cast<double>(gate.limit);
+  const auto alpha = static_cast<double>(gate.alpha);
   if (g.value > limit) g.value = limit;
   if (u.value > limit) u.value = limit;
   if (u.value < -limit) u.value = -limit;
