@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/checked.hpp"
+#include "plan/cuda_gemm_gate.hpp"
 #include "plan/cuda_gemm_layout.hpp"
 #include "plan/cuda_gemm_tuned.hpp"
 
@@ -314,10 +315,28 @@ GemmSelection simt_candidate(const GemmProblem& problem, const KernelInfo& kerne
   return choice;
 }
 
+/// The launch of A.B into f32 sums, and a pass over them.
+GemmSelection gated_candidate(const GemmProblem& problem, const KernelInfo& kernel,
+                              const SelectionContext& context) noexcept {
+  GemmSelection choice =
+      cuda_gemm_candidate(cuda_gate_product(problem, problem.batch, problem.m), kernel, context);
+  if (choice.kernel == nullptr || problem.is_empty()) return choice;
+  const int splits = choice.split_kind == SplitKind::Workspace ? choice.split_k : 1;
+  choice.workspace_bytes = cuda_gate_parts(problem, kernel, splits).bytes;
+  const double elements = static_cast<double>(problem.m) * static_cast<double>(problem.n) *
+                          static_cast<double>(problem.batch);
+  const double result_bytes = static_cast<double>(bit_width(problem.c.dtype)) / 16;  // of half
+  choice.predicted_seconds +=
+      kReduce * 1e-6 +
+      elements * (4 + result_bytes) / (context.device->memory_gb_per_s * 1e9 * kMemoryShare);
+  return choice;
+}
+
 }  // namespace
 
 GemmSelection cuda_gemm_candidate(const GemmProblem& problem, const KernelInfo& kernel,
                                   const SelectionContext& context) noexcept {
+  if (problem.gate) return gated_candidate(problem, kernel, context);
   return kernel.form == TileForm::None ? simt_candidate(problem, kernel, context)
                                        : wgmma_candidate(problem, kernel, *context.device);
 }

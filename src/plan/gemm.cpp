@@ -4,6 +4,7 @@
 #include "core/format.hpp"
 #include "plan/candidates.hpp"
 #include "plan/cuda_gemm_cost.hpp"
+#include "plan/cuda_gemm_gate.hpp"
 #include "plan/cuda_gemm_layout.hpp"
 #include "plan/gemm_cost.hpp"
 #include "plan/metal_gemm.hpp"
@@ -44,11 +45,9 @@ bool is_better(const GemmSelection& a, const GemmSelection& b) noexcept {
   return a.predicted_seconds < b.predicted_seconds;
 }
 
-void note_cuda(const GemmProblem& problem, const GemmSelection& choice,
-               std::vector<std::string>& notes) {
-  if (choice.kernel->form == cuda::TileForm::None) return;
-  const bool through_workspace = choice.split_kind == SplitKind::Workspace;
-  const int splits = through_workspace ? choice.split_k : 1;
+/// `splits` as for `cuda_gemm_layout`.
+void note_wgmma(const GemmProblem& problem, const GemmSelection& choice, int splits,
+                std::vector<std::string>& notes) {
   const CudaGemmLayout layout = cuda_gemm_layout(problem, splits);
   if (choice.is_tuned) notes.emplace_back("measured fastest on this kind of device");
   if (choice.cluster_rows * choice.cluster_columns > 1) {
@@ -58,7 +57,7 @@ void note_cuda(const GemmProblem& problem, const GemmSelection& choice,
   if (choice.split_kind == SplitKind::Cluster) {
     notes.emplace_back("K is split over the blocks of a cluster");
   }
-  if (through_workspace) notes.emplace_back("a second kernel adds the slices of K in order");
+  if (splits > 1) notes.emplace_back("a second kernel adds the slices of K in order");
   if (choice.swaps_sides) notes.emplace_back("sides swapped: the tile's rows lie along N");
   if (layout.a.packed)
     notes.emplace_back("A is packed first: tensor copies cannot read its layout");
@@ -77,6 +76,26 @@ void note_cuda(const GemmProblem& problem, const GemmSelection& choice,
     notes.push_back(formatted("the workspace exceeds {} MiB: K is too long to pack less",
                               kCudaWorkspaceLimit >> 20));
   }
+}
+
+void note_cuda(const GemmProblem& asked, const GemmSelection& choice,
+               std::vector<std::string>& notes) {
+  if (choice.kernel->backend != Backend::Cuda) return;
+  const bool through_workspace = choice.split_kind == SplitKind::Workspace;
+  const int splits = through_workspace ? choice.split_k : 1;
+  GemmProblem problem = asked;
+  if (asked.gate) {
+    const CudaGateParts parts = cuda_gate_parts(asked, *choice.kernel, splits);
+    notes.emplace_back("f32 sums go through the workspace to a second kernel, the gate's");
+    if (parts.m < asked.m || parts.batch < asked.batch) {
+      notes.push_back(
+          formatted("in pieces of {} rows, {} of the batch at a time, to keep the "
+                    "workspace within {} MiB",
+                    parts.m, parts.batch, kCudaWorkspaceLimit >> 20));
+    }
+    problem = cuda_gate_product(asked, parts.batch, parts.m);
+  }
+  if (choice.kernel->form != cuda::TileForm::None) note_wgmma(problem, choice, splits, notes);
 }
 
 void note_metal(const GemmProblem& problem, const GemmSelection& choice,

@@ -213,8 +213,7 @@ bool BoundGemm::may_refuse(const Error& error) const {
   const bool lacks_row = backend_ != Backend::Cpu && case_.path == Path::Matrix && has_no_row;
   const bool lacks_tf32 = problem_->precision == Precision::Tf32 &&
                           (backend_ != Backend::Metal || case_.path == Path::Portable);
-  const bool lacks_gate = problem_->gate && backend_ == Backend::Cuda;
-  return lacks_tf32 || lacks_row || lacks_gate;
+  return lacks_tf32 || lacks_row;
 }
 
 bool BoundGemm::poisons_output() const {

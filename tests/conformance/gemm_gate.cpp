@@ -34,15 +34,8 @@ constexpr auto kActivations =
     std::to_array({Activation::None, Activation::Relu, Activation::GeluTanh, Activation::Silu});
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-bool has_gate(Backend backend) {
-  return backend != Backend::Cuda;
-}
-
 class GemmGate : public LaneTest {
  protected:
-  void SetUp() override {
-    if (!has_gate(runtime_.backend())) GTEST_SKIP() << "no row of this backend has a gate";
-  }
   void expect(const GemmCase& gemm_case) { expect_passes(runtime_, gemm_case, mode()); }
 };
 
@@ -242,9 +235,6 @@ GIRIH_FOR_ALL_LANES(GemmGate);
 
 class GemmGateValues : public BackendTest {
  protected:
-  void SetUp() override {
-    if (!has_gate(runtime_.backend())) GTEST_SKIP() << "no row of this backend has a gate";
-  }
   /// The gate of one row: `g` and `u` times one.
   std::vector<float> gated(const std::vector<float>& g, const std::vector<float>& u, Gate gate) {
     const std::size_t n = g.size();
@@ -405,23 +395,6 @@ TEST_P(GemmGateValues, ThePlanCountsBothHalves) {
 }
 
 GIRIH_FOR_ALL_BACKENDS(GemmGateValues);
-
-class GemmGateRefusals : public BackendTest {};
-
-TEST_P(GemmGateRefusals, ABackendWithoutOneSaysSo) {
-  const Tensor a = must(runtime_.tensor({8, 8}, DType::BF16));
-  const Tensor c = must(runtime_.tensor({8, 4}, DType::BF16));
-  const std::uint64_t before = runtime_.dispatch_count();
-  const Status status = gemm(runtime_, {.a = a, .b = a, .c = c, .epilogue = {.gate = Gate{}}});
-  if (has_gate(runtime_.backend())) {
-    EXPECT_TRUE(succeeded(status));
-    return;
-  }
-  EXPECT_TRUE(refused(status, Code::GemmNoKernel, "has no gated epilogue"));
-  EXPECT_EQ(runtime_.dispatch_count(), before);
-}
-
-GIRIH_FOR_ALL_BACKENDS(GemmGateRefusals);
 
 }  // namespace
 }  // namespace girih::testing

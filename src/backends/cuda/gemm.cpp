@@ -1,23 +1,14 @@
 #include <algorithm>
 
+#include "backends/cuda/gemm_gate.hpp"
 #include "backends/cuda/gemm_wgmma.hpp"
 #include "backends/cuda/kernels/gemm_kernels.hpp"
-#include "backends/cuda/kernels/simt_params.hpp"
 #include "backends/cuda/launch.hpp"
+#include "backends/cuda/strided.hpp"
 #include "core/checked.hpp"
 
 namespace girih::inline v0::cuda {
 namespace {
-
-StridedRef strided(const std::byte* data, const MatrixLayout& x) noexcept {
-  return {data, x.row_stride, x.column_stride, x.batch_stride, element_of(x.dtype)};
-}
-
-/// Along rows (a factor of A) or along columns.
-StridedRef strided(const void* data, const std::optional<VectorLayout>& x) noexcept {
-  if (!x) return {};
-  return {data, x->stride, x->stride, x->batch_stride, element_of(x->dtype)};
-}
 
 SimtParams simt_params(const GemmCall& call) noexcept {
   const GemmProblem& problem = call.problem;
@@ -55,6 +46,7 @@ Status lower_simt(const GemmCall& call, const Lowering& lowering, LaunchSink& si
 }  // namespace
 
 Status lower(const GemmCall& call, const Lowering& lowering, LaunchSink& sink) noexcept {
+  if (call.problem.gate) return lower_gated(call, lowering, sink);
   return call.selection.kernel->form == TileForm::None ? lower_simt(call, lowering, sink)
                                                        : lower_wgmma(call, lowering, sink);
 }

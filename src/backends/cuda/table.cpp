@@ -26,7 +26,8 @@ constexpr Features kSm90a = {Feature::Sm90a};
    .reduction = Reduction::WgmmaF32,                                     \
    .flops_per_cycle = 4096,                                              \
    .form = TileForm::shape,                                              \
-   .consumers = count},
+   .consumers = count,                                                   \
+   .gates = true},
 #define GIRIH_CUDA_SIMT_GEMM(types, rows, columns, depth, in, out, sum, flops) \
   {.name = "cuda_gemm_" #types "_" #rows "x" #columns "_simt",                 \
    .backend = Backend::Cuda,                                                   \
@@ -39,7 +40,8 @@ constexpr Features kSm90a = {Feature::Sm90a};
    .tile_n = columns,                                                          \
    .tile_k = depth,                                                            \
    .reduction = Reduction::sum,                                                \
-   .flops_per_cycle = flops},
+   .flops_per_cycle = flops,                                                   \
+   .gates = true},
 #define GIRIH_CUDA_ELEMENTWISE(which, text, types, rows, columns, in, out) \
   {.name = "cuda_" #text "_" #types "_" #rows "x" #columns "_simt",        \
    .backend = Backend::Cuda,                                               \

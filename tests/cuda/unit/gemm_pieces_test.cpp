@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "backends/cuda/device.hpp"
+#include "backends/cuda/kernels/gate_params.hpp"
 #include "backends/cuda/kernels/gemm_kernels.hpp"
 #include "backends/cuda/kernels/simt_params.hpp"
 #include "backends/cuda/kernels/walk_kernels.hpp"
@@ -35,6 +36,10 @@ class Recorder final : public cuda::LaunchSink {
     if (launch.function == cuda::copy_kernel()) {
       ++copies;
       note(static_cast<const cuda::WalkParams*>(launch.params)->destination);
+    } else if (launch.function == cuda::gemm_gate_kernel()) {
+      gates.push_back(*static_cast<const cuda::GateParams*>(launch.params));
+    } else if (launch.function == cuda::gemm_split_reduce_kernel()) {
+      ++reductions;
     } else {
       const auto& p = *static_cast<const GemmParams*>(launch.params);
       const bool swapped = p.transposed;
@@ -49,7 +54,8 @@ class Recorder final : public cuda::LaunchSink {
     if (at >= 0 && at < std::int64_t{1} << 40) highest = std::max(highest, std::int64_t{at});
   }
 
-  int copies = 0;
+  int copies = 0, reductions = 0;
+  std::vector<cuda::GateParams> gates;
   std::vector<Product> products;
   std::int64_t highest = -1;  ///< offset into the workspace of what was written furthest up
 };
@@ -194,6 +200,50 @@ TEST(CudaGemmPieces, APieceBeginsWhereItSays) {
       cuda::cut(call, {.batch = 0, .m = 1, .n = 1, .batches = 1, .rows = 1, .columns = 1});
   EXPECT_EQ(odd.problem.a.alignment, 16);  // 56 elements
   EXPECT_EQ(odd.problem.b.alignment, 2);
+}
+
+GemmSpec gated(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k,
+               GateOrder order) {
+  GemmSpec result = spec(batch, m, 2 * n, k);
+  result.c = {DType::BF16, {batch, m, n}, {m * n, n, 1}, 0};
+  result.bias = Geometry{DType::F32, {2 * n}, {1}, 0};
+  result.gate = Gate{.order = order};
+  return result;
+}
+
+TEST(CudaGatePieces, JoinWhatTheirProductsLeave) {
+  struct Extents {
+    std::int64_t batch, m, n, k;
+  };
+  for (const auto& [batch, m, n, k] : {Extents{1, 512, 704, 640},
+                                       {1, 16384, 14336, 4096},
+                                       {1, 1000, 33, 16000},
+                                       {300, 512, 1024, 64},
+                                       {1, 70000, 8, 64}}) {
+    for (const GateOrder order : {GateOrder::Concatenated, GateOrder::Interleaved}) {
+      const Lowered lowered = lower(gated(batch, m, n, k, order));
+      const Recorder& record = lowered.record;
+      EXPECT_LE(lowered.selection.workspace_bytes, kCudaWorkspaceLimit);
+      EXPECT_LT(record.highest, lowered.selection.workspace_bytes);
+      std::int64_t elements = 0;
+      for (const cuda::GateParams& p : record.gates) {
+        elements += p.batch * p.m * p.n;
+        // The sums lie at the start of the workspace, and are of two columns for each of C.
+        EXPECT_EQ(reinterpret_cast<const std::byte*>(p.sums), address(4));
+        EXPECT_GE(p.sums_ld, 2 * n);
+        EXPECT_LE(p.batch * p.m * p.sums_ld * 4, lowered.selection.workspace_bytes);
+        EXPECT_EQ((p.n - 1) * p.step + p.partner, 2 * n - 1);
+        EXPECT_EQ(p.c.row, n);
+      }
+      EXPECT_EQ(elements, batch * m * n);
+      // Each piece begins in C where the one before ended.
+      const std::byte* next = address(3);
+      for (const cuda::GateParams& p : record.gates) {
+        EXPECT_EQ(p.c.data, next);
+        next += p.batch * p.m * n * 2;
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -150,14 +150,31 @@ TEST(CudaGemmSelect, TypesWithoutAKernelAreRefused) {
   EXPECT_TRUE(refused(select(must(check(tf32)), context_on("h200")), Code::GemmNoKernel, "tf32"));
 }
 
-TEST(CudaGemmSelect, AGateIsRefusedByEveryRow) {
-  GemmSpec gated = spec(64, 256, 64);
-  gated.c = {DType::BF16, {64, 128}, {128, 1}, 0};
-  gated.gate = Gate{};
-  const GemmProblem problem = must(check(gated));
-  EXPECT_TRUE(
-      refused(select(problem, context_on("h200")), Code::GemmNoKernel, "has no gated epilogue"));
-  for (const KernelInfo& row : cuda::kernel_table()) EXPECT_FALSE(row.gates) << row.name;
+GemmSpec gated(std::int64_t m, std::int64_t n, std::int64_t k, DType operands = DType::BF16) {
+  GemmSpec result = spec(m, 2 * n, k, DType::BF16, {}, operands);
+  result.c = {DType::BF16, {m, n}, {n, 1}, 0};
+  result.gate = Gate{};
+  return result;
+}
+
+TEST(CudaGemmSelect, AGateTakesTheRowOfItsProductAndRoomForTheSums) {
+  for (const DType operands : {DType::F32, DType::BF16, DType::F16, DType::I8}) {
+    const GemmProblem x = must(check(gated(512, 700, 640, operands)));
+    const GemmSelection choice = must(select(x, context_on("h200")));
+    GemmSpec plain = gated(512, 700, 640, operands);
+    plain.gate.reset();
+    plain.c = {DType::F32, {512, 1400}, {1400, 1}, 0};
+    const GemmSelection product = must(select(must(check(plain)), context_on("h200")));
+    EXPECT_EQ(choice.kernel, product.kernel);
+    EXPECT_EQ(choice.split_k, product.split_k);
+    EXPECT_EQ(choice.workspace_bytes, product.workspace_bytes + 512 * 1400 * 4);
+    EXPECT_GT(choice.predicted_seconds, product.predicted_seconds);
+    const std::string text = must(explain(x, context_on("h200"))).to_string();
+    EXPECT_NE(text.find("to a second kernel, the gate's"), std::string::npos) << text;
+  }
+  const Plan large = must(explain(must(check(gated(65536, 14336, 4096))), context_on("h200")));
+  EXPECT_LE(large.workspace_bytes, std::uint64_t{kCudaWorkspaceLimit});
+  EXPECT_NE(large.to_string().find("in pieces of"), std::string::npos) << large.to_string();
 }
 
 TEST(CudaGemmSelect, RowInvariantNeverSplitsAndKeepsOneClass) {

@@ -137,6 +137,19 @@ TEST_P(SelectTest, AGatesBlocksHoldWholeTilesOfBothHalves) {
   }
 }
 
+TEST_P(SelectTest, ARowWithoutAGateSaysSo) {
+  std::vector<KernelInfo> rows(cpu::kernel_table().begin(), cpu::kernel_table().end());
+  for (KernelInfo& row : rows) row.gates = false;
+  SelectionContext without = context();
+  without.kernels = rows;
+  GemmSpec gated = spec(64, 128, 64);
+  EXPECT_TRUE(succeeded(select(must(check(gated)), without)));
+  gated.c = {DType::F32, {64, 64}, {64, 1}, 0};
+  gated.gate = Gate{};
+  EXPECT_TRUE(
+      refused(select(must(check(gated)), without), Code::GemmNoKernel, "has no gated epilogue"));
+}
+
 TEST_P(SelectTest, Tf32IsRefusedAndNamesFast) {
   GemmSpec asked = spec(64, 64, 64);
   asked.precision = Precision::Tf32;

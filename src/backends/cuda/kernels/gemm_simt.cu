@@ -1,6 +1,5 @@
-#include "backends/cuda/kernels/epilogue.cuh"
 #include "backends/cuda/kernels/gemm_kernels.hpp"
-#include "backends/cuda/kernels/simt_params.hpp"
+#include "backends/cuda/kernels/strided.cuh"
 
 // Products without matrix instructions: a 64 x 64 tile a block, 4 x 4 sums a thread, each one chain
 // of fused multiply-adds over k = 0, 1, 2, ... (or of exact integer sums).
@@ -10,10 +9,6 @@ namespace {
 
 constexpr int kDepth = 16;
 
-__device__ __forceinline__ float load_float(const StridedRef& x, std::int64_t at) {
-  if (x.type == Element::F32) return static_cast<const float*>(x.data)[at];
-  return unpack(x.type, static_cast<const std::uint16_t*>(x.data)[at]).x;
-}
 __device__ __forceinline__ void load_operand(const StridedRef& x, std::int64_t at, float& value) {
   value = load_float(x, at);
 }
@@ -26,10 +21,6 @@ __device__ __forceinline__ void multiply_add(float& sum, float a, float b) {
 }
 __device__ __forceinline__ void multiply_add(std::int32_t& sum, std::int32_t a, std::int32_t b) {
   sum += a * b;
-}
-
-__device__ __forceinline__ float resolve(const SimtScalar& scalar) {
-  return scalar.device != nullptr ? *scalar.device : scalar.value;
 }
 
 __device__ __forceinline__ void finish_i32(const SimtParams& p, std::int64_t at, long long sum) {
@@ -62,12 +53,7 @@ __device__ __forceinline__ void finish_element(const SimtParams& p, std::int64_t
     v = __fadd_rn(v, load_float(p.residual, batch * p.residual.batch + m * p.residual.row +
                                                 n * p.residual.column));
   }
-  if (p.c.type == Element::F32) {
-    static_cast<float*>(const_cast<void*>(p.c.data))[at] = v;
-  } else {
-    static_cast<std::uint16_t*>(const_cast<void*>(p.c.data))[at] =
-        static_cast<std::uint16_t>(pack(p.c.type, v, 0.0f));
-  }
+  store_float(p.c, at, v);
 }
 
 /// 64 rows (or columns) by 16 of K into shared memory, zero beyond the ends. Neighbouring threads

@@ -1,0 +1,83 @@
+#include "backends/cuda/gemm_gate.hpp"
+
+#include <algorithm>
+
+#include "backends/cuda/gemm_pieces.hpp"
+#include "backends/cuda/kernels/gate_params.hpp"
+#include "backends/cuda/kernels/gemm_kernels.hpp"
+#include "backends/cuda/strided.hpp"
+#include "core/checked.hpp"
+#include "plan/cuda_gemm_gate.hpp"
+
+namespace girih::inline v0::cuda {
+namespace {
+
+GateParams gate_params(const GemmCall& call, const std::byte* sums, std::int64_t sums_ld) noexcept {
+  const GemmProblem& problem = call.problem;
+  const GemmOperands& operands = call.operands;
+  const Gate& gate = *problem.gate;
+  const bool alternate = gate.order == GateOrder::Interleaved;
+  GateParams p;
+  if (!problem.skips_product()) p.sums = reinterpret_cast<const float*>(sums);
+  p.sums_ld = sums_ld;
+  p.c = strided(operands.c, problem.c);
+  if (problem.residual) p.residual = strided(operands.residual, *problem.residual);
+  p.bias = strided(operands.bias, problem.bias);
+  p.a_scale = strided(operands.a_scale, problem.a_scale);
+  p.b_scale = strided(operands.b_scale, problem.b_scale);
+  p.alpha = {problem.alpha.value, operands.alpha};
+  p.m = problem.m;
+  p.n = problem.c_columns();
+  p.batch = problem.batch;
+  p.step = alternate ? 2 : 1;
+  p.partner = alternate ? 1 : p.n;
+  p.gate_alpha = gate.alpha;
+  p.limit = gate.limit;
+  p.up_offset = gate.up_offset;
+  p.activation = static_cast<std::uint8_t>(gate.activation);
+  return p;
+}
+
+Status lower_piece(const GemmCall& piece, const CudaGateParts& parts, const Lowering& lowering,
+                   LaunchSink& sink) noexcept {
+  const GemmProblem& problem = piece.problem;
+  std::byte* const sums = piece.scratch;
+  if (!problem.skips_product()) {
+    GemmCall product = piece;
+    product.problem = cuda_gate_product(problem, problem.batch, problem.m);
+    product.operands = {.a = piece.operands.a, .b = piece.operands.b, .c = sums};
+    product.scratch = sums + parts.sums_bytes;
+    GIRIH_TRY(lower(product, lowering, sink));
+  }
+  const GateParams params = gate_params(piece, sums, parts.sums_ld);
+  const std::int64_t segments = ceil_div(params.n, std::int64_t{kGateThreads});
+  const std::int64_t most = std::int64_t{32} * lowering.multiprocessors;
+  return sink.add(
+      {.function = gemm_gate_kernel(),
+       .grid = static_cast<unsigned>(std::min(params.batch * params.m * segments, most)),
+       .block = kGateThreads,
+       .params = &params});
+}
+
+}  // namespace
+
+Status lower_gated(const GemmCall& call, const Lowering& lowering, LaunchSink& sink) noexcept {
+  const GemmProblem& problem = call.problem;
+  const bool through_workspace = call.selection.split_kind == SplitKind::Workspace;
+  const CudaGateParts parts = cuda_gate_parts(problem, *call.selection.kernel,
+                                              through_workspace ? call.selection.split_k : 1);
+  for (std::int64_t batch = 0; batch < problem.batch; batch += parts.batch) {
+    for (std::int64_t m = 0; m < problem.m; m += parts.m) {
+      const GemmCall piece = cut(call, {.batch = batch,
+                                        .m = m,
+                                        .n = 0,
+                                        .batches = std::min(parts.batch, problem.batch - batch),
+                                        .rows = std::min(parts.m, problem.m - m),
+                                        .columns = problem.n});
+      GIRIH_TRY(lower_piece(piece, parts, lowering, sink));
+    }
+  }
+  return {};
+}
+
+}  // namespace girih::inline v0::cuda

@@ -1,0 +1,65 @@
+// Joins the two columns of a product that make one of C, from f32 sums in the workspace.
+
+#include "backends/cuda/kernels/gate_params.hpp"
+#include "backends/cuda/kernels/gemm_kernels.hpp"
+#include "backends/cuda/kernels/strided.cuh"
+
+namespace girih::inline v0::cuda {
+namespace {
+
+/// Column j of the product with its factors and its bias.
+__device__ __forceinline__ float column_at(const GateParams& p, std::int64_t batch, std::int64_t m,
+                                           std::int64_t j) {
+  float v = 0.0f;
+  if (p.sums != nullptr) {
+    float scale = resolve(p.alpha);
+    if (p.b_scale.data != nullptr) {
+      scale *= load_float(p.b_scale, batch * p.b_scale.batch + j * p.b_scale.column);
+    }
+    v = __fmul_rn(p.sums[(batch * p.m + m) * p.sums_ld + j], scale);
+    if (p.a_scale.data != nullptr) {
+      v = __fmul_rn(v, load_float(p.a_scale, batch * p.a_scale.batch + m * p.a_scale.row));
+    }
+  }
+  if (p.bias.data == nullptr) return v;
+  return __fadd_rn(v, load_float(p.bias, batch * p.bias.batch + j * p.bias.column));
+}
+
+/// NaN stays NaN.
+__device__ __forceinline__ float join(const GateParams& p, float g, float u) {
+  g = g > p.limit ? p.limit : g;
+  u = u > p.limit ? p.limit : u;
+  u = u < -p.limit ? -p.limit : u;
+  const auto kind = static_cast<ActivationKind>(p.activation);
+  if (kind == ActivationKind::Silu) {
+    g = weighted(g, logistic_of_power(-1.442695041f * (p.gate_alpha * g)));
+  } else {
+    activate<1>(kind, &g);
+  }
+  return __fmul_rn(g, __fadd_rn(u, p.up_offset));
+}
+
+__global__ void __launch_bounds__(kGateThreads) gemm_gate(const __grid_constant__ GateParams p) {
+  const std::int64_t segments = (p.n + kGateThreads - 1) / kGateThreads;
+  for (std::int64_t unit = blockIdx.x; unit < p.batch * p.m * segments; unit += gridDim.x) {
+    const std::int64_t row = unit / segments;
+    const std::int64_t n = (unit - row * segments) * kGateThreads + threadIdx.x;
+    if (n >= p.n) continue;
+    const std::int64_t batch = row / p.m, m = row - batch * p.m;
+    const std::int64_t j = n * p.step;
+    float v = join(p, column_at(p, batch, m, j), column_at(p, batch, m, j + p.partner));
+    if (p.residual.data != nullptr) {
+      v = __fadd_rn(v, load_float(p.residual, batch * p.residual.batch + m * p.residual.row +
+                                                  n * p.residual.column));
+    }
+    store_float(p.c, batch * p.c.batch + m * p.c.row + n * p.c.column, v);
+  }
+}
+
+}  // namespace
+
+const void* gemm_gate_kernel() {
+  return reinterpret_cast<const void*>(&gemm_gate);
+}
+
+}  // namespace girih::inline v0::cuda

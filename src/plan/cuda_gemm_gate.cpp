@@ -1,0 +1,67 @@
+#include "plan/cuda_gemm_gate.hpp"
+
+#include <optional>
+
+#include "core/checked.hpp"
+#include "plan/cuda_gemm_layout.hpp"
+
+namespace girih::inline v0 {
+namespace {
+
+constexpr std::int64_t kLeastRows = 64;
+
+std::int64_t sums_ld(const GemmProblem& problem) noexcept {
+  return round_up(problem.n, 4);
+}
+
+/// More than any limit where it cannot be counted.
+std::int64_t sums_bytes(std::int64_t batch, std::int64_t m, std::int64_t ld) noexcept {
+  constexpr std::int64_t kMost = std::int64_t{1} << 58;
+  const auto rows = checked_mul(batch, m);
+  const auto elements = rows ? checked_mul(*rows, ld) : std::nullopt;
+  return elements && *elements < kMost / 4 ? round_up(4 * *elements, 256) : kMost;
+}
+
+}  // namespace
+
+GemmProblem cuda_gate_product(const GemmProblem& problem, std::int64_t batch,
+                              std::int64_t m) noexcept {
+  GemmProblem product = problem;
+  product.batch = batch;
+  product.m = m;
+  product.c = {.dtype = DType::F32,
+               .row_stride = sums_ld(problem),
+               .column_stride = 1,
+               .batch_stride = m * sums_ld(problem)};
+  product.alpha = {.value = problem.skips_product() ? 0.0F : 1.0F};
+  product.bias.reset();
+  product.residual.reset();
+  product.a_scale.reset();
+  product.b_scale.reset();
+  product.gate.reset();
+  product.workspace_bytes.reset();
+  return product;
+}
+
+CudaGateParts cuda_gate_parts(const GemmProblem& problem, const KernelInfo& kernel,
+                              int splits) noexcept {
+  CudaGateParts parts{.batch = problem.batch, .m = problem.m, .sums_ld = sums_ld(problem)};
+  if (problem.is_empty() || problem.skips_product()) return parts;
+  for (;;) {
+    parts.sums_bytes = sums_bytes(parts.batch, parts.m, parts.sums_ld);
+    parts.bytes = parts.sums_bytes;
+    const bool is_small = parts.batch == 1 && parts.m <= kLeastRows;
+    if (kernel.form != cuda::TileForm::None && (is_small || parts.bytes <= kCudaWorkspaceLimit)) {
+      parts.bytes +=
+          cuda_gemm_pieces(cuda_gate_product(problem, parts.batch, parts.m), splits).bytes;
+    }
+    if (is_small || parts.bytes <= kCudaWorkspaceLimit) return parts;
+    if (parts.batch > 1) {
+      parts.batch = ceil_div(parts.batch, 2);
+    } else {  // at least kLeastRows - 1 rows less
+      parts.m = round_up(ceil_div(parts.m, 2), kLeastRows);
+    }
+  }
+}
+
+}  // namespace girih::inline v0
