@@ -6,6 +6,7 @@
 #include <girih/executor.hpp>
 #include <girih/foreign.hpp>
 #include <girih/gemm.hpp>
+#include <girih/grouped.hpp>
 #include <girih/operand.hpp>
 #include <girih/overlay.hpp>
 #include <girih/plan.hpp>

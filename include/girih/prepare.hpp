@@ -6,11 +6,12 @@
 #include <girih/elementwise.hpp>
 #include <girih/export.hpp>
 #include <girih/gemm.hpp>
+#include <girih/grouped.hpp>
 
 namespace girih::inline v0 {
 
 /// Any operation's descriptor.
-using OpDesc = std::variant<GemmDesc, CopyDesc, CastDesc, FillDesc>;
+using OpDesc = std::variant<GemmDesc, CopyDesc, CastDesc, FillDesc, GroupedGemmDesc>;
 
 /// Loads, compiles and sizes all that these calls need, and queues nothing: afterwards such calls,
 /// and others of the same shapes, types and layouts, reach the system for nothing. Fails as the

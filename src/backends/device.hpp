@@ -16,6 +16,7 @@
 
 #include "plan/elementwise.hpp"
 #include "plan/gemm.hpp"
+#include "plan/grouped.hpp"
 
 namespace girih::inline v0 {
 
@@ -27,6 +28,12 @@ struct GemmCall {
   GemmSelection selection;
   /// `selection.workspace_bytes`, 64-byte aligned: the runtime's, or the caller's.
   std::byte* scratch = nullptr;
+};
+struct GroupedGemmCall {
+  GroupedGemmProblem problem;
+  GroupedGemmOperands operands;
+  GroupedGemmSelection selection;
+  std::byte* scratch = nullptr;  ///< as of a GemmCall
 };
 struct ElementwiseCall {
   ElementwiseProblem problem;
@@ -54,7 +61,7 @@ struct KernelCall {
   std::vector<std::array<std::byte, KernelArgument::kMaxBytes>> arguments;
   std::vector<bool> is_tensor;  ///< by argument: its bytes are an address in a tensor
 };
-using Call = std::variant<GemmCall, ElementwiseCall, KernelCall>;
+using Call = std::variant<GemmCall, ElementwiseCall, KernelCall, GroupedGemmCall>;
 
 std::string_view name(NativeObject object) noexcept;
 

@@ -24,10 +24,11 @@ void for_each_field(Op op, const Visit& visit) {
   visit("backend", &CallLine::backend, Need::Required);
   visit("threads", &CallLine::threads, Need::Optional);
   visit("captured", &CallLine::captured, Need::Optional);
-  if (op == Op::Gemm) {
+  if (op == Op::Gemm || op == Op::GroupedGemm) {
     visit("a", &CallLine::a, Need::Required);
     visit("b", &CallLine::b, Need::Required);
     visit("c", &CallLine::c, Need::Required);
+    if (op == Op::GroupedGemm) visit("offsets", &CallLine::offsets, Need::Required);
     visit("alpha", &CallLine::alpha, Need::Optional);
     visit("beta", &CallLine::beta, Need::Optional);
     visit("a_scale", &CallLine::a_scale, Need::Optional);
@@ -211,7 +212,7 @@ bool read_name(std::string_view text, Enum last, Enum& value) noexcept {
   return false;
 }
 bool read(std::string_view text, Op& value) noexcept {
-  return read_name(text, Op::Fill, value);
+  return read_name(text, Op::GroupedGemm, value);
 }
 bool read(std::string_view text, Backend& value) noexcept {
   return read_name(text, Backend::Rocm, value);

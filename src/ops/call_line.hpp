@@ -7,6 +7,7 @@
 
 #include <girih/elementwise.hpp>
 #include <girih/gemm.hpp>
+#include <girih/grouped.hpp>
 
 #include "ops/op.hpp"
 
@@ -43,6 +44,7 @@ struct CallLine {
   bool captured = false;
 
   std::optional<ViewLine> a{}, b{}, c{}, bias{}, residual{}, a_scale{}, b_scale{}, workspace{};
+  std::optional<ViewLine> offsets{};  ///< of groups: not what they say
   bool residual_is_c = false;
   Granularity a_granularity = Granularity::PerTensor;
   Granularity b_granularity = Granularity::PerTensor;
@@ -64,6 +66,7 @@ struct CallLine {
 
 /// What a descriptor says. The rest of the line is the caller's to fill in.
 CallLine describe_call(const GemmDesc& desc, const CheckContext& context) noexcept;
+CallLine describe_call(const GroupedGemmDesc& desc, const CheckContext& context) noexcept;
 CallLine describe_call(const CopyDesc& desc, const CheckContext& context) noexcept;
 CallLine describe_call(const CastDesc& desc, const CheckContext& context) noexcept;
 CallLine describe_call(const FillDesc& desc, const CheckContext& context) noexcept;

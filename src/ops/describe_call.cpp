@@ -1,6 +1,7 @@
 #include "core/geometry.hpp"
 #include "core/storage.hpp"
 #include "ops/call_line.hpp"
+#include "ops/grouped.hpp"
 
 namespace girih::inline v0 {
 
@@ -50,6 +51,13 @@ CallLine describe_call(const GemmDesc& desc, const CheckContext& context) noexce
     if (!line.residual_is_c) line.residual = view_of(residual);
   }
   if (desc.workspace) line.workspace = view_of(*desc.workspace);
+  return line;
+}
+
+CallLine describe_call(const GroupedGemmDesc& desc, const CheckContext& context) noexcept {
+  CallLine line = describe_call(product_of(desc), context);
+  line.op = Op::GroupedGemm;
+  line.offsets = view_of(desc.offsets.tensor());
   return line;
 }
 

@@ -396,6 +396,8 @@ Status check_tensors(const GemmDesc& desc, const CheckContext& context) noexcept
   return {};
 }
 
+}  // namespace
+
 Status check_aliasing(const GemmDesc& desc) noexcept {
   const Tensor& c = desc.c.tensor();
   for (const auto& [tensor, what] : read_tensors(desc)) {
@@ -419,6 +421,8 @@ Status check_aliasing(const GemmDesc& desc) noexcept {
   return {};
 }
 
+namespace {
+
 Status check_workspace(const GemmDesc& desc, const CheckContext& context) noexcept {
   if (!desc.workspace) return {};
   const Tensor& workspace = *desc.workspace;
@@ -432,6 +436,13 @@ Status check_workspace(const GemmDesc& desc, const CheckContext& context) noexce
                  kWorkspaceAlignment);
   }
   return {};
+}
+
+}  // namespace
+
+Status check_memory(const GemmDesc& desc, const CheckContext& context) noexcept {
+  GIRIH_TRY(check_tensors(desc, context));
+  return check_workspace(desc, context);
 }
 
 GemmSpec spec_of(const GemmDesc& desc, const CheckContext& context) noexcept {
@@ -469,7 +480,6 @@ GemmSpec spec_of(const GemmDesc& desc, const CheckContext& context) noexcept {
   return spec;
 }
 
-/// The layouts were read off the views; memory that was wrapped may begin at any byte.
 void lower_alignments(const GemmDesc& desc, GemmProblem& problem) noexcept {
   const auto lower = [](const Tensor& tensor, MatrixLayout& layout) {
     layout.alignment = std::min(layout.alignment, storage_alignment(tensor));
@@ -480,11 +490,8 @@ void lower_alignments(const GemmDesc& desc, GemmProblem& problem) noexcept {
   if (problem.residual) lower(*desc.epilogue.residual, *problem.residual);
 }
 
-}  // namespace
-
 Result<GemmProblem> check(const GemmDesc& desc, const CheckContext& context) noexcept {
-  GIRIH_TRY(check_tensors(desc, context));
-  GIRIH_TRY(check_workspace(desc, context));
+  GIRIH_TRY(check_memory(desc, context));
   Result<GemmProblem> problem = check(spec_of(desc, context));
   if (!problem) return problem;
   GIRIH_TRY(check_aliasing(desc));

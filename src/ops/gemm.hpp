@@ -114,6 +114,13 @@ struct GemmOperands {
 Result<GemmProblem> check(const GemmSpec& spec) noexcept;
 /// Checks all rules: tensors, ownership, geometry, aliasing.
 Result<GemmProblem> check(const GemmDesc& desc, const CheckContext& context) noexcept;
+/// The parts of that check, for products that are made of several: the operands' memory and the
+/// workspace's; what the views state; what C and the workspace may share memory with.
+Status check_memory(const GemmDesc& desc, const CheckContext& context) noexcept;
+GemmSpec spec_of(const GemmDesc& desc, const CheckContext& context) noexcept;
+Status check_aliasing(const GemmDesc& desc) noexcept;
+/// Layouts are read off the views; memory that was wrapped may begin at any byte.
+void lower_alignments(const GemmDesc& desc, GemmProblem& problem) noexcept;
 /// Only for a descriptor that passed `check`.
 GemmOperands bind(const GemmDesc& desc) noexcept;
 /// Every tensor of the descriptor; null where an optional one is absent.

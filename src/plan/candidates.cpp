@@ -17,7 +17,7 @@ Obstacle obstacle(const Demand& demand, const KernelInfo& kernel, const Selectio
   if (demand.path != Path::Auto && demand.path != kernel.path) return Obstacle::Path;
   if (demand.gate && !kernel.gates) return Obstacle::Gate;
   // Rows are invariant only if it is known how a kernel adds up.
-  if (demand.reproducibility == Reproducibility::RowInvariant && demand.op == Op::Gemm &&
+  if (demand.reproducibility == Reproducibility::RowInvariant && kernel.op == Op::Gemm &&
       kernel.reduction == Reduction::None) {
     return Obstacle::Reproducibility;
   }
@@ -72,7 +72,7 @@ Status check_forced(const Demand& demand, const SelectionContext& context) noexc
   if (context.forced_kernel.empty()) return {};
   const bool known =
       std::any_of(context.kernels.begin(), context.kernels.end(), [&](const KernelInfo& kernel) {
-        return kernel.op == demand.op && kernel.name == context.forced_kernel;
+        return kernel.serves(demand.op) && kernel.name == context.forced_kernel;
       });
   if (known) return {};
   return error(Code::GemmUnknownKernel, "forced kernel '{}' is no row of {}", context.forced_kernel,
@@ -83,7 +83,7 @@ Error no_kernel(const Demand& demand, const SelectionContext& context) noexcept 
   const KernelInfo* nearest = nullptr;
   Obstacle reason = Obstacle::Backend;
   for (const KernelInfo& kernel : context.kernels) {
-    if (kernel.op != demand.op) continue;
+    if (!kernel.serves(demand.op)) continue;
     // A forced row is the one that was asked for; of others the one that came furthest is named.
     if (!context.forced_kernel.empty() && kernel.name != context.forced_kernel) continue;
     const Obstacle candidate = obstacle(demand, kernel, context);

@@ -64,7 +64,7 @@ void describe_choice(const Demand& demand, const SelectionContext& context,
   plan.tile = {chosen.tile_m, chosen.tile_n, chosen.tile_k};
   plan.reduction = name(chosen.reduction);
   for (const KernelInfo& kernel : context.kernels) {
-    if (kernel.op != demand.op || &kernel == &chosen) continue;
+    if (!kernel.serves(demand.op) || &kernel == &chosen) continue;
     const Obstacle reason = obstacle(demand, kernel, context);
     if (reason != Obstacle::None) {
       plan.rejected.push_back(

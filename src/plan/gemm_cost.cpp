@@ -8,14 +8,7 @@
 namespace girih::inline v0 {
 namespace {
 
-constexpr std::int64_t kMiB = std::int64_t{1} << 20;
-/// Extents of a block of C, and bytes of its packed A and B together. Larger ones pack less often
-/// but fall out of a shared third-level cache: 24 MiB was measured 0.91 times as fast as 8 MiB at
-/// 1024 x 1024 x 16384, and a block 2048 rows high 0.95 times as fast as 1024 at 4096 cubed.
-constexpr std::int64_t kBlockRows = 1024;
-constexpr std::int64_t kBlockColumns = 2048;
-constexpr std::int64_t kWidestBlock = 8192;
-constexpr std::int64_t kPackedBytes = 8 * kMiB;
+constexpr std::int64_t kChunkColumns = 1024;
 /// Shares of the caches, in hundredths: a panel of B in the first, a chunk of A and its sums in the
 /// second.
 constexpr std::int64_t kPanelShare = 70;
@@ -25,7 +18,6 @@ constexpr std::int64_t kSumShare = 30;
 constexpr std::int64_t kChunksPerThread = 6;
 /// Batches run one product a thread if a product is at most this long and their workspaces fit.
 constexpr double kSmallProductFlops = 2.0 * 512 * 512 * 512;
-constexpr std::int64_t kBatchWorkspace = 32 * kMiB;
 
 constexpr double kPeakShare = 0.9;          // what the inner loop reaches of the peak
 constexpr double kElementsPerSecond = 3e9;  // packed or finished, by one thread
@@ -54,27 +46,28 @@ std::int64_t size_or(std::int64_t bytes, std::int64_t typical) noexcept {
 
 /// Fills in the extents of chunks and blocks.
 void choose_blocking(const GemmProblem& problem, const KernelInfo& kernel, const DeviceInfo& device,
-                     int threads, GemmSelection& choice) noexcept {
+                     int threads, const BlockLimits& limits, GemmSelection& choice) noexcept {
   const std::int64_t bytes = packed_bytes(kernel);
   const std::int64_t tile_n = tile_columns(problem, kernel);
   const std::int64_t l1 = size_or(device.l1_bytes, 32 * 1024);
   const std::int64_t l2 = size_or(device.l2_bytes, 256 * 1024);
   Blocking& block = choice.block;
   Blocking& chunk = choice.chunk;
-  block.m = even_part(problem.m, kBlockRows, kernel.tile_m);
-  block.n = even_part(problem.n,
-                      std::clamp(kBlockRows * kBlockColumns / block.m, kBlockColumns, kWidestBlock),
-                      tile_n);
+  block.m = even_part(problem.m, limits.rows, kernel.tile_m);
+  block.n = even_part(
+      problem.n,
+      std::clamp(limits.rows * limits.columns / block.m, limits.columns, limits.most_columns),
+      tile_n);
   const std::int64_t deepest = std::clamp(l1 * kPanelShare / 100 / (kernel.tile_n * bytes),
                                           std::int64_t{64}, std::int64_t{1024});
-  const std::int64_t packed_depth = kPackedBytes / ((block.m + block.n) * bytes);
+  const std::int64_t packed_depth = limits.packed_bytes / ((block.m + block.n) * bytes);
   block.k = even_part(problem.k, std::max(packed_depth, deepest), kernel.tile_k);
   chunk.k = even_part(block.k, deepest, kernel.tile_k);
 
   const std::int64_t rows = l2 * kChunkShare / 100 / (chunk.k * bytes);
   chunk.m = even_part(block.m, std::max(rows, kernel.tile_m), kernel.tile_m);
   const std::int64_t columns =
-      problem.k > chunk.k ? l2 * kSumShare / 100 / (chunk.m * 4) : kBlockRows;
+      problem.k > chunk.k ? l2 * kSumShare / 100 / (chunk.m * 4) : kChunkColumns;
   chunk.n = even_part(block.n, std::max(columns, 4 * tile_n), tile_n);
   const std::int64_t wanted = threads > 1 ? kChunksPerThread * threads : 1;
   const auto chunks = [&] { return ceil_div(block.m, chunk.m) * ceil_div(block.n, chunk.n); };
@@ -102,9 +95,10 @@ std::int64_t product_workspace(const GemmProblem& problem, const KernelInfo& ker
          (problem.k > chunk.k || problem.gate ? sums : 0);
 }
 
-/// Seconds of one thread for one product.
-double product_seconds(const GemmProblem& problem, const KernelInfo& kernel,
-                       const DeviceInfo& device, const Blocking& block) noexcept {
+}  // namespace
+
+double cpu_product_seconds(const GemmProblem& problem, const KernelInfo& kernel,
+                           const DeviceInfo& device, const Blocking& block) noexcept {
   // In double: an extent of an empty product may be as large as an integer gets.
   const auto padded = [](std::int64_t extent, std::int64_t tile) {
     return static_cast<double>(ceil_div(extent, tile)) * static_cast<double>(tile);
@@ -121,27 +115,36 @@ double product_seconds(const GemmProblem& problem, const KernelInfo& kernel,
   return multiplied + packed / kElementsPerSecond + finished;
 }
 
-}  // namespace
+GemmSelection cpu_team_selection(const GemmProblem& problem, const KernelInfo& kernel,
+                                 const DeviceInfo& device, int threads,
+                                 const BlockLimits& limits) noexcept {
+  GemmSelection choice;
+  choice.kernel = &kernel;
+  choice.threads = threads;
+  choose_blocking(problem, kernel, device, threads, limits, choice);
+  choice.workspace_bytes = round_up(product_workspace(problem, kernel, threads, choice), 64);
+  return choice;
+}
 
 GemmSelection cpu_gemm_candidate(const GemmProblem& problem, const KernelInfo& kernel,
                                  const SelectionContext& context) noexcept {
   const DeviceInfo& device = *context.device;
   GemmSelection choice;
   choice.kernel = &kernel;
-  choose_blocking(problem, kernel, device, context.threads, choice);
+  choose_blocking(problem, kernel, device, context.threads, {}, choice);
   const auto batch = static_cast<double>(problem.batch);
-  const double one_product = product_seconds(problem, kernel, device, choice.block);
+  const double one_product = cpu_product_seconds(problem, kernel, device, choice.block);
   const std::int64_t own_workspace = product_workspace(problem, kernel, 1, choice);
   const bool by_product = context.threads > 1 && problem.batch >= context.threads &&
                           problem.flops() <= kSmallProductFlops * batch &&
-                          own_workspace * context.threads <= kBatchWorkspace;
+                          own_workspace * context.threads <= kCpuConcurrentBytes;
   const int wanted =
       worthwhile_threads(by_product ? one_product * batch : one_product, context.threads);
   choice.threads = wanted;
   choice.concurrent_products = by_product ? choice.threads : 1;
   // Chunks are cut for the threads that take part in one product.
   const int team = by_product ? 1 : choice.threads;
-  if (team != context.threads) choose_blocking(problem, kernel, device, team, choice);
+  if (team != context.threads) choose_blocking(problem, kernel, device, team, {}, choice);
   choice.workspace_bytes =
       round_up(product_workspace(problem, kernel, team, choice), 64) * choice.concurrent_products;
 

@@ -56,10 +56,15 @@ struct KernelInfo {
   int consumers = 0;                           ///< cuda: warpgroups that multiply
   /// The unit multiplies f32 operands as tf32: the row serves Tf32, and Fast in parts, never Exact.
   bool multiplies_tf32 = false;
-  bool gates = false;  ///< gemm: has the epilogue that joins two columns into one
+  bool groups = false;  ///< gemm: serves grouped_gemm too
+  bool gates = false;   ///< gemm: has the epilogue that joins two columns into one
   /// Why the device at hand cannot run the row though it has what the row needs: a compiler's first
   /// error, a failed trial. Empty in the tables; a device may fill it in.
   std::string_view obstacle{};
+
+  [[nodiscard]] constexpr bool serves(Op operation) const noexcept {
+    return op == operation || (groups && operation == Op::GroupedGemm);
+  }
 };
 
 }  // namespace girih::inline v0

@@ -19,12 +19,19 @@ namespace {
 Op op_of(const GemmProblem&) noexcept {
   return Op::Gemm;
 }
+Op op_of(const GroupedGemmProblem&) noexcept {
+  return Op::GroupedGemm;
+}
 Op op_of(const ElementwiseProblem& problem) noexcept {
   return problem.op;
 }
 
 GemmCall make_call(const GemmProblem& problem, const GemmOperands& operands,
                    const GemmSelection& selection) noexcept {
+  return {problem, operands, selection, nullptr};
+}
+GroupedGemmCall make_call(const GroupedGemmProblem& problem, const GroupedGemmOperands& operands,
+                          const GroupedGemmSelection& selection) noexcept {
   return {problem, operands, selection, nullptr};
 }
 ElementwiseCall make_call(const ElementwiseProblem& problem, const ElementwiseOperands& operands,
@@ -101,6 +108,7 @@ Status prepare_any(RuntimeState& state, const OpDesc& desc) noexcept {
   if (const auto* copy = std::get_if<CopyDesc>(&desc)) return prepare_call(state, *copy);
   if (const auto* cast = std::get_if<CastDesc>(&desc)) return prepare_call(state, *cast);
   if (const auto* fill = std::get_if<FillDesc>(&desc)) return prepare_call(state, *fill);
+  if (const auto* groups = std::get_if<GroupedGemmDesc>(&desc)) return prepare_call(state, *groups);
   return error(Code::InvalidOption, "the descriptor holds no operation");
 }
 
@@ -123,6 +131,9 @@ Status prepare(Runtime& runtime, std::span<const OpDesc> calls) noexcept {
 Status gemm(Runtime& runtime, const GemmDesc& desc) noexcept {
   return encode(runtime, desc);
 }
+Status grouped_gemm(Runtime& runtime, const GroupedGemmDesc& desc) noexcept {
+  return encode(runtime, desc);
+}
 Status copy(Runtime& runtime, const CopyDesc& desc) noexcept {
   return encode(runtime, desc);
 }
@@ -134,6 +145,9 @@ Status fill(Runtime& runtime, const FillDesc& desc) noexcept {
 }
 
 Result<Plan> plan(Runtime& runtime, const GemmDesc& desc) noexcept {
+  return explain_call(runtime, desc);
+}
+Result<Plan> plan(Runtime& runtime, const GroupedGemmDesc& desc) noexcept {
   return explain_call(runtime, desc);
 }
 Result<Plan> plan(Runtime& runtime, const CopyDesc& desc) noexcept {

@@ -67,16 +67,23 @@ SelectionContext RuntimeState::selection_context(Op op) const noexcept {
   return {.device = &device_->info(),
           .kernels = device_->kernels(),
           .threads = device_->threads(),
-          .forced_kernel = forced_ != nullptr && forced_->op == op ? forced_->name : ""};
+          .forced_kernel = forced_ != nullptr && forced_->serves(op) ? forced_->name : ""};
 }
 
 Status RuntimeState::dispatch(GemmCall& call, std::span<const Tensor* const> tensors) noexcept {
-  call.scratch = call.operands.workspace;
-  if (call.scratch == nullptr && call.selection.workspace_bytes > 0) {
-    const Result<std::byte*> workspace = scratch(call.selection.workspace_bytes);
-    if (!workspace) return workspace.error();
-    call.scratch = *workspace;
-  }
+  const Result<std::byte*> workspace =
+      scratch_or(call.operands.workspace, call.selection.workspace_bytes);
+  if (!workspace) return workspace.error();
+  call.scratch = *workspace;
+  return finish_dispatch(call, tensors);
+}
+
+Status RuntimeState::dispatch(GroupedGemmCall& call,
+                              std::span<const Tensor* const> tensors) noexcept {
+  const Result<std::byte*> workspace =
+      scratch_or(call.operands.product.workspace, call.selection.workspace_bytes);
+  if (!workspace) return workspace.error();
+  call.scratch = *workspace;
   return finish_dispatch(call, tensors);
 }
 
@@ -104,8 +111,15 @@ Status RuntimeState::launch(const Call& call) noexcept {
 
 Status RuntimeState::prepare(const GemmCall& call) noexcept {
   GIRIH_TRY(note(device_->prepare(call)));
-  if (call.operands.workspace != nullptr || call.selection.workspace_bytes == 0) return {};
-  const Result<std::byte*> workspace = scratch(call.selection.workspace_bytes);
+  const Result<std::byte*> workspace =
+      scratch_or(call.operands.workspace, call.selection.workspace_bytes);
+  return workspace ? Status{} : Status(workspace.error());
+}
+
+Status RuntimeState::prepare(const GroupedGemmCall& call) noexcept {
+  GIRIH_TRY(note(device_->prepare(call)));
+  const Result<std::byte*> workspace =
+      scratch_or(call.operands.product.workspace, call.selection.workspace_bytes);
   return workspace ? Status{} : Status(workspace.error());
 }
 
@@ -183,6 +197,11 @@ Result<std::byte*> RuntimeState::scratch(std::int64_t bytes) noexcept try {
   return current->data;
 } catch (...) {
   return error(Code::OutOfMemory, "no host memory to record a workspace");
+}
+
+Result<std::byte*> RuntimeState::scratch_or(std::byte* workspace, std::int64_t bytes) noexcept {
+  if (workspace != nullptr || bytes == 0) return workspace;
+  return scratch(bytes);
 }
 
 Status RuntimeState::replay(Executable& executable, std::size_t operations) noexcept {

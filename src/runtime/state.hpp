@@ -48,10 +48,12 @@ class RuntimeState {
   /// Queues `call`, or records it; `tensors` are what it binds. Sets its scratch. On failure
   /// nothing was queued, or the runtime is poisoned.
   Status dispatch(GemmCall& call, std::span<const Tensor* const> tensors) noexcept;
+  Status dispatch(GroupedGemmCall& call, std::span<const Tensor* const> tensors) noexcept;
   Status dispatch(ElementwiseCall& call, std::span<const Tensor* const> tensors) noexcept;
   Status dispatch(KernelCall& call, std::span<const Tensor* const> tensors) noexcept;
   /// Loads and sizes what `call` will need.
   Status prepare(const GemmCall& call) noexcept;
+  Status prepare(const GroupedGemmCall& call) noexcept;
   Status prepare(const ElementwiseCall& call) noexcept;
   /// Queues a call of the runtime's own, uncounted and never recorded.
   Status launch(const Call& call) noexcept;
@@ -88,6 +90,8 @@ class RuntimeState {
   Status finish_dispatch(const Call& call, std::span<const Tensor* const> tensors) noexcept;
   Status record(const Call& call, std::span<const Tensor* const> tensors) noexcept;
   Result<std::byte*> scratch(std::int64_t bytes) noexcept;
+  /// The caller's workspace, or one of the runtime's if any is needed.
+  Result<std::byte*> scratch_or(std::byte* workspace, std::int64_t bytes) noexcept;
   /// For a call that the caller is capturing: owned by his graph.
   Result<std::byte*> caller_scratch(std::uint64_t capture, std::int64_t bytes) noexcept;
   /// Has the caller's graph keep what it binds, if he captures.

@@ -107,18 +107,31 @@ Status place(Runtime& runtime, std::optional<GuardedTensor>& slot, DType dtype,
 }
 
 Status place_scale(Runtime& runtime, std::optional<GuardedTensor>& slot,
-                   std::optional<Granularity> granularity, std::int64_t extent) {
+                   std::optional<Granularity> granularity, std::int64_t extent,
+                   std::optional<std::int64_t> products) {
   if (!granularity) return {};
-  const std::int64_t count = granularity == Granularity::PerTensor ? 1 : extent;
-  return place(runtime, slot, DType::F32, {{count}, {1}}, 1);
+  const bool is_single = granularity == Granularity::PerTensor;
+  Layout layout{{is_single ? 1 : extent}, {1}};
+  if (products)
+    layout = is_single ? Layout{{*products}, {2}} : Layout{{*products, extent}, {extent + 1, 1}};
+  return place(runtime, slot, DType::F32, layout, 1);
 }
 
 }  // namespace
 
 Result<BoundGemm> BoundGemm::make(Runtime& runtime, const GemmCase& gemm_case,
                                   GemmLauncher launcher) {
+  const std::uint64_t id = runtime.id();
+  Result<BoundGemm> result = place(
+      runtime, gemm_case, [id](const GemmDesc& desc) { return check(desc, {.runtime = id}); });
+  if (result) result->launcher_ = std::move(launcher);
+  return result;
+}
+
+Result<BoundGemm> BoundGemm::place(Runtime& runtime, const GemmCase& gemm_case,
+                                   const GemmChecking& checking) {
+  using verify::place;
   BoundGemm result;
-  result.launcher_ = std::move(launcher);
   result.case_ = gemm_case;
   result.backend_ = runtime.backend();
   const GemmCase& x = result.case_;
@@ -137,11 +150,14 @@ Result<BoundGemm> BoundGemm::make(Runtime& runtime, const GemmCase& gemm_case,
     GIRIH_TRY(place(runtime, result.residual_, x.residual_type,
                     matrix_layout(x.residual_layout, x.batch, x.m, x.n), x.residual_layout.offset));
   }
-  GIRIH_TRY(place_scale(runtime, result.a_scale_, x.a_scale, x.m));
-  GIRIH_TRY(place_scale(runtime, result.b_scale_, x.b_scale, x.product_columns()));
+  const auto own = x.scales_per_batch ? x.batch : std::nullopt;
+  const bool shares_rows = x.c.sharing == Sharing::Rank2 && x.a_scale == Granularity::PerRow;
+  GIRIH_TRY(
+      place_scale(runtime, result.a_scale_, x.a_scale, x.m, shares_rows ? std::nullopt : own));
+  GIRIH_TRY(place_scale(runtime, result.b_scale_, x.b_scale, x.product_columns(), own));
   if (x.alpha_on_device) GIRIH_TRY(place(runtime, result.alpha_, DType::F32, {{1}, {1}}, 1));
   if (x.beta_on_device) GIRIH_TRY(place(runtime, result.beta_, DType::F32, {{1}, {1}}, 1));
-  auto problem = check(result.desc(), {.runtime = runtime.id()});
+  auto problem = checking(result.desc());
   if (!problem) return problem.error();
   result.problem_ = *problem;
   return result;
@@ -177,6 +193,11 @@ GemmDesc BoundGemm::desc() const {
 }
 
 void BoundGemm::fill(std::uint64_t variant) {
+  fill_operands(variant);
+  reference_ = reference();
+}
+
+void BoundGemm::fill_operands(std::uint64_t variant) {
   std::uint64_t stream = variant * 16;
   const auto fill_one = [&](GuardedTensor& tensor, Contents contents) {
     Values values(contents, tensor.tensor().dtype(),
@@ -196,7 +217,6 @@ void BoundGemm::fill(std::uint64_t variant) {
     if (alpha_) alpha_->set(0, static_cast<double>(case_.alpha));
     if (beta_) beta_->set(0, static_cast<double>(case_.beta));
   }
-  reference_ = reference();
 }
 
 Result<Plan> BoundGemm::plan(Runtime& runtime) const {
@@ -247,7 +267,7 @@ std::string BoundGemm::damage() const {
   return found;
 }
 
-GemmReference BoundGemm::reference() const {
+GemmOperands BoundGemm::host_operands() const {
   const auto floats = [](const std::optional<GuardedTensor>& tensor) {
     return tensor ? reinterpret_cast<const float*>(tensor->host_address()) : nullptr;
   };
@@ -262,12 +282,16 @@ GemmReference BoundGemm::reference() const {
   operands.b_scale = floats(b_scale_);
   operands.alpha = floats(alpha_);
   operands.beta = floats(beta_);
+  return operands;
+}
+
+GemmReference BoundGemm::reference() const {
   // Where no row splits f32, Fast runs the exact kernels and is held to their bound.
   GemmProblem judged = *problem_;
   if (backend_ != Backend::Metal && judged.precision == Precision::Fast) {
     judged.precision = Precision::Exact;
   }
-  return reference_gemm(judged, operands);
+  return reference_gemm(judged, host_operands());
 }
 
 Comparison BoundGemm::judge() const {

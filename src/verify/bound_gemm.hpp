@@ -17,6 +17,9 @@ namespace girih::inline v0::verify {
 /// Encodes a product; a test of the verifier passes one that does it wrong.
 using GemmLauncher = std::function<Status(Runtime&, const GemmDesc&)>;
 
+/// The rules that the operands must obey.
+using GemmChecking = std::function<Result<GemmProblem>(const GemmDesc&)>;
+
 /// A product on guarded operands.
 class BoundGemm final : public BoundCase {
  public:
@@ -24,10 +27,19 @@ class BoundGemm final : public BoundCase {
   static Result<BoundGemm> make(Runtime& runtime, const GemmCase& gemm_case,
                                 GemmLauncher launcher = gemm);
 
+  /// The same for operands of another operation that are made alike.
+  static Result<BoundGemm> place(Runtime& runtime, const GemmCase& gemm_case,
+                                 const GemmChecking& checking);
+
   [[nodiscard]] GemmDesc desc() const;
   [[nodiscard]] const GemmProblem& problem() const noexcept { return *problem_; }
   [[nodiscard]] GuardedTensor& a() noexcept { return *a_; }
   [[nodiscard]] GuardedTensor& b() noexcept { return *b_; }
+  [[nodiscard]] const GuardedTensor& c() const noexcept { return *c_; }
+  /// What the host holds now.
+  [[nodiscard]] GemmOperands host_operands() const;
+  /// `fill` without the oracle.
+  void fill_operands(std::uint64_t variant);
   /// The oracle for what the host holds now.
   [[nodiscard]] GemmReference reference() const;
 

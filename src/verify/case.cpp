@@ -82,7 +82,7 @@ class Trial {
     const Comparison comparison = bound_.judge();
     report_.worst_ratio = std::max(report_.worst_ratio, comparison.worst_ratio);
     if (!comparison.passed()) throw Finding{comparison.to_string()};
-    return bound_.output().observed_elements();
+    return bound_.result();
   }
 
   void require_written(const Elements& first, Poison first_poison, const Elements& second,

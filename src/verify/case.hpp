@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <girih/plan.hpp>
 #include <girih/runtime.hpp>
@@ -59,6 +60,8 @@ class BoundCase {
   [[nodiscard]] virtual GuardedTensor& output() = 0;
   virtual Status upload(Runtime& runtime) const = 0;
   virtual Status observe(Runtime& runtime) = 0;
+  /// The observed elements, row-major, with zeros for those that the call must leave alone.
+  [[nodiscard]] virtual std::vector<std::byte> result() { return output().observed_elements(); }
   /// What was written that must not be; empty if nothing.
   [[nodiscard]] virtual std::string damage() const = 0;
   /// The observed output against the oracle.

@@ -6,6 +6,7 @@
 
 #include "backends/cpu/elementwise.hpp"
 #include "backends/cpu/gemm.hpp"
+#include "backends/cpu/grouped.hpp"
 #include "core/error.hpp"
 
 namespace girih::inline v0::cpu {
@@ -65,6 +66,7 @@ class CpuDevice final : public Device {
 
   Status launch(const Call& call) noexcept override try {
     if (const auto* product = std::get_if<GemmCall>(&call)) return run(*product, *executor_);
+    if (const auto* groups = std::get_if<GroupedGemmCall>(&call)) return run(*groups, *executor_);
     return run(*std::get_if<ElementwiseCall>(&call), *executor_);
   } catch (...) {
     return error(Code::ExecutorFailed, "the executor threw out of a loop");
@@ -81,8 +83,11 @@ class CpuDevice final : public Device {
   Status wait(std::uint64_t) noexcept override { return {}; }
 
   Status prepare(const Call& call) noexcept override {
-    const auto* product = std::get_if<GemmCall>(&call);
-    return product != nullptr ? check_code(*product->selection.kernel) : Status{};
+    if (const auto* product = std::get_if<GemmCall>(&call)) {
+      return check_code(*product->selection.kernel);
+    }
+    const auto* groups = std::get_if<GroupedGemmCall>(&call);
+    return groups != nullptr ? check_code(*groups->selection.kernel) : Status{};
   }
   /// Everything that the process can address is shared.
   Result<std::byte*> import(const NativeMemory& memory, std::int64_t bytes) noexcept override {

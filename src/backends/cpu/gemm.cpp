@@ -277,6 +277,11 @@ Status check_code(const KernelInfo& kernel) noexcept {
   return error(Code::GemmNoKernel, "{} is not in this build", kernel.name);
 }
 
+Status run_product(const GemmCall& call, Executor& executor, int threads, std::int64_t index,
+                   std::byte* scratch) {
+  return Product(call, executor, threads, index, scratch).run();
+}
+
 Status run(const GemmCall& call, Executor& executor) {
   const GemmProblem& problem = call.problem;
   const GemmSelection& selection = call.selection;
@@ -284,7 +289,7 @@ Status run(const GemmCall& call, Executor& executor) {
   GIRIH_TRY(check_code(*selection.kernel));
   if (selection.concurrent_products <= 1) {
     for (std::int64_t i = 0; i < problem.batch; ++i) {
-      GIRIH_TRY(Product(call, executor, selection.threads, i, call.scratch).run());
+      GIRIH_TRY(run_product(call, executor, selection.threads, i, call.scratch));
     }
     return {};
   }
@@ -297,8 +302,7 @@ Status run(const GemmCall& call, Executor& executor) {
       [&](std::int64_t task, std::int64_t slot) noexcept {
         const Span products = part(task, run_length, problem.batch);
         for (std::int64_t i = products.begin; i < products.end; ++i) {
-          // On one thread a product never meets the executor: it cannot fail.
-          static_cast<void>(Product(call, executor, 1, i, call.scratch + slot * share).run());
+          static_cast<void>(run_product(call, executor, 1, i, call.scratch + slot * share));
         }
       });
 }

@@ -49,6 +49,7 @@ constexpr Features kNeon = {Feature::Neon};
    .tile_k = depth,                                                                            \
    .reduction = Reduction::sum,                                                                \
    .flops_per_cycle = flops,                                                                   \
+   .groups = true,                                                                             \
    .gates = true},
 #define GIRIH_CPU_ELEMENTWISE(which, text, types, rows, columns, in, out) \
   {.name = "cpu_" #text "_" #types "_" #rows "x" #columns "_scalar",      \

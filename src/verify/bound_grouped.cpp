@@ -1,0 +1,153 @@
+#include "verify/bound_grouped.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "core/format.hpp"
+
+namespace girih::inline v0::verify {
+namespace {
+
+GroupedGemmDesc with_offsets(const GemmDesc& product, const Tensor& offsets) {
+  return {.a = product.a,
+          .b = product.b,
+          .c = product.c,
+          .offsets = offsets,
+          .alpha = product.alpha,
+          .beta = product.beta,
+          .a_scale = product.a_scale,
+          .b_scale = product.b_scale,
+          .epilogue = product.epilogue,
+          .precision = product.precision,
+          .path = product.path,
+          .reproducibility = product.reproducibility};
+}
+
+/// NaN in the slices [0, begin) and [end, ...) of one dimension of a matrix.
+void spoil_outside(GuardedTensor& matrix, int dimension, std::int64_t begin, std::int64_t end) {
+  if (!is_float(matrix.tensor().dtype())) return;
+  const std::int64_t columns = matrix.tensor().extent(1);
+  for (std::int64_t i = 0; i < matrix.size(); ++i) {
+    const std::int64_t at = dimension == 0 ? i / columns : i % columns;
+    if (at < begin || at >= end) matrix.set(i, std::numeric_limits<double>::quiet_NaN());
+  }
+}
+
+}  // namespace
+
+Result<BoundGrouped> BoundGrouped::make(Runtime& runtime, const GroupedCase& grouped_case,
+                                        GroupedLauncher launcher) {
+  BoundGrouped result;
+  result.case_ = grouped_case;
+  result.launcher_ = std::move(launcher);
+  result.backend_ = runtime.backend();
+  auto offsets = GuardedTensor::make(runtime, DType::I32, {grouped_case.product.products() + 1},
+                                     {grouped_case.offset_stride}, 1);
+  if (!offsets) return offsets.error();
+  result.offsets_ = *std::move(offsets);
+  auto product = BoundGemm::place(
+      runtime, grouped_case.product, [&](const GemmDesc& desc) -> Result<GemmProblem> {
+        auto problem =
+            check(with_offsets(desc, result.offsets_->tensor()), {.runtime = runtime.id()});
+        if (!problem) return problem.error();
+        result.problem_ = *problem;
+        return problem->product;
+      });
+  if (!product) return product.error();
+  result.product_ = *std::move(product);
+  return result;
+}
+
+GroupedGemmDesc BoundGrouped::desc() const {
+  return with_offsets(product_->desc(), offsets_->tensor());
+}
+
+Result<Plan> BoundGrouped::plan(Runtime& runtime) const {
+  return girih::plan(runtime, desc());
+}
+
+bool BoundGrouped::may_refuse(const Error& error) const {
+  const bool has_rows = backend_ == Backend::Cpu;
+  return error.code == Code::GemmNoKernel && (!has_rows || product_->may_refuse(error));
+}
+
+void BoundGrouped::fill(std::uint64_t variant) {
+  product_->fill_operands(variant);
+  const std::vector<std::int64_t> offsets = case_.offsets(variant);
+  for (std::size_t i = 0; i < offsets.size(); ++i) {
+    offsets_->set(static_cast<std::int64_t>(i), static_cast<double>(offsets[i]));
+  }
+  const bool by_rows = case_.extent == GroupedExtent::Rows;
+  spoil_outside(product_->a(), by_rows ? 0 : 1, offsets.front(), offsets.back());
+  if (!by_rows) spoil_outside(product_->b(), 0, offsets.front(), offsets.back());
+  // On the cpu no row splits f32: Fast runs the exact kernels and is held to their bound.
+  GroupedGemmProblem judged = *problem_;
+  judged.product.precision = Precision::Exact;
+  reference_ = reference_grouped_gemm(
+      judged,
+      {product_->host_operands(), reinterpret_cast<const std::int32_t*>(offsets_->host_address())});
+}
+
+Status BoundGrouped::upload(Runtime& runtime) const {
+  GIRIH_TRY(offsets_->upload(runtime));
+  return product_->upload(runtime);
+}
+
+Status BoundGrouped::observe(Runtime& runtime) {
+  GIRIH_TRY(offsets_->observe(runtime));
+  return product_->observe(runtime);
+}
+
+std::vector<std::byte> BoundGrouped::result() {
+  std::vector<std::byte> elements = output().observed_elements();
+  const auto bytes = static_cast<std::size_t>(bit_width(output().tensor().dtype()) / 8);
+  for (std::size_t i = 0; i < reference_.is_written.size(); ++i) {
+    if (!reference_.is_written[i])
+      std::fill_n(elements.begin() + std::ptrdiff_t(i * bytes), bytes, std::byte{0});
+  }
+  return elements;
+}
+
+std::string BoundGrouped::damage() const {
+  std::string found = product_->damage();
+  if (!found.empty()) return found;
+  found = offsets_->change();
+  if (!found.empty()) return "offsets: " + found;
+  const GuardedTensor& c = product_->c();
+  const HostView meant = c.host(), got = c.observed();
+  const std::vector<std::int64_t> meant_at = element_offsets(meant.geometry);
+  const std::vector<std::int64_t> got_at = element_offsets(got.geometry);
+  const auto bytes = static_cast<std::size_t>(bit_width(c.tensor().dtype()) / 8);
+  for (std::size_t i = 0; i < reference_.is_written.size(); ++i) {
+    if (reference_.is_written[i]) continue;
+    if (std::memcmp(meant.data + static_cast<std::size_t>(meant_at[i]) * bytes,
+                    got.data + static_cast<std::size_t>(got_at[i]) * bytes, bytes) == 0) {
+      continue;
+    }
+    return formatted("C: {} is in no group and was written",
+                     index_of(c.tensor().shape(), static_cast<std::int64_t>(i)));
+  }
+  return {};
+}
+
+Comparison BoundGrouped::judge() const {
+  std::vector<double> bound = reference_.bound;
+  for (std::size_t i = 0; i < bound.size(); ++i) {
+    // `damage` compares the others bit for bit.
+    if (!reference_.is_written[i]) bound[i] = std::numeric_limits<double>::infinity();
+  }
+  return compare(reference_.value, bound, product_->c().observed());
+}
+
+CaseReport run_case(Runtime& runtime, const GroupedCase& grouped_case, Mode mode,
+                    GroupedLauncher launcher, Refusals refusals) {
+  auto bound = BoundGrouped::make(runtime, grouped_case, std::move(launcher));
+  if (bound) return run_case(runtime, *bound, mode, refusals);
+  CaseReport report;
+  report.outcome = CaseReport::Outcome::Failed;
+  report.detail = "operands: " + bound.error().message;
+  return report;
+}
+
+}  // namespace girih::inline v0::verify
