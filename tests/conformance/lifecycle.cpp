@@ -83,16 +83,17 @@ TEST_P(Lifecycle, TenThousandMixedCallsLeaveMemoryWhereItWas) {
   steps(400);  // every kind and shape once
   const MemoryInfo before = runtime_.memory();
   const std::uint64_t dispatches = runtime_.dispatch_count();
-  steps(10'000);
+  const auto count = static_cast<std::uint64_t>(repeats(GetParam(), 10'000));
+  steps(count);
   const MemoryInfo after = runtime_.memory();
   EXPECT_EQ(after.hot, 0U);
   EXPECT_EQ(after.cold, 0U);
   EXPECT_EQ(after.cold, before.cold);
   EXPECT_EQ(after.scratch, before.scratch);
   EXPECT_EQ(after.cold_cached, before.cold_cached);
-  EXPECT_GT(runtime_.dispatch_count(), dispatches + 8000);
+  EXPECT_GT(runtime_.dispatch_count(), dispatches + count * 8 / 10);
   // Hot memory always comes from the system; nothing else does once the shapes are known.
-  const std::uint64_t hot_steps = 10'000 / 8;
+  const std::uint64_t hot_steps = count / 8;
   EXPECT_EQ(after.system_allocations - before.system_allocations, hot_steps);
 }
 
@@ -344,10 +345,11 @@ TEST_P(Graphs, TwoOfThemAlternatingDoNotShareScratch) {
   const std::vector<std::byte> want2 = product(runtime_, b.transposed(), b, DType::F32);
   Graph first = must(capture(runtime_, [&] { return gemm(runtime_, small); }));
   Graph second = must(capture(runtime_, [&] { return gemm(runtime_, other); }));
-  for (int i = 0; i < 300; ++i) {
+  const int count = repeats(GetParam(), 300);
+  for (int i = 0; i < count; ++i) {
     must(first.replay());
     must(second.replay());
-    if (i % 50 == 0) {
+    if (i % (count / 6) == 0) {
       EXPECT_EQ(bytes_of(runtime_, c1), want1);
       EXPECT_EQ(bytes_of(runtime_, c2), want2);
     }

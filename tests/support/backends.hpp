@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bit>
 #include <gtest/gtest.h>
 #include <string>
 #include <vector>
@@ -18,6 +19,19 @@ namespace girih::inline v0::testing {
 std::vector<Backend> tested_backends();
 /// A runtime that a test may rely on; the test ends if there is none.
 Runtime open(Backend backend, RuntimeOptions options = {});
+
+/// How often to repeat what is the same each time: `count`, but a tenth of it on metal, whose
+/// emulator takes a millisecond where a device takes one launch.
+constexpr int repeats(Backend backend, int count) {
+  return backend == Backend::Metal ? count / 10 : count;
+}
+/// Rows at which a product of few, or of one more than many, takes another path: all up to 5, and
+/// the neighbours of powers of two.
+constexpr bool is_near_tile_edge(std::int64_t m) {
+  const auto up = static_cast<std::uint64_t>(m);
+  return m <= 5 || std::has_single_bit(up - 1) || std::has_single_bit(up) ||
+         std::has_single_bit(up + 1);
+}
 
 /// A row of a kernel table that this build and this machine can run.
 struct UsableKernel {

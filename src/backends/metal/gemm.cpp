@@ -11,7 +11,7 @@ namespace girih::inline v0::metal {
 namespace {
 
 /// More tiles than this and each threadgroup computes several.
-constexpr std::int64_t kMostThreadgroups = 65536;
+constexpr std::int64_t kMostThreadgroups = 4096;
 constexpr Word kBand = 8;
 constexpr UInt kThreads = 128;
 

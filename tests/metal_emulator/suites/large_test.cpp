@@ -24,7 +24,7 @@ class Large : public ::testing::Test {
 
 TEST_F(Large, MoreTilesThanThreadgroups) {
   emulator::config().checks_accesses = false;
-  expect({.m = 2, .n = 1, .k = 4, .batch = 65600, .operands = DType::BF16});
+  expect({.m = 2, .n = 1, .k = 4, .batch = 4200, .operands = DType::BF16});
 }
 
 TEST_F(Large, ExtentsBeyond16Bits) {
