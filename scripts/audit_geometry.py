@@ -61,6 +61,12 @@ def instances(root):
             yield name, [int(word) for word in re.findall(r"\b\d+\b", arguments)]
 
 
+def thread_bounds(root, name):
+    """What the kernels of a Metal source are bounded at."""
+    text = text_of(root, "metal", "kernels", name)
+    return {int(bound) for bound in re.findall(r"max_total_threads_per_threadgroup\((\d+)\)", text)}
+
+
 def audit_metal(root):
     inc = text_of(root, "metal", "kernels.inc")
     compiled = list(instances(root))
@@ -78,6 +84,10 @@ def audit_metal(root):
     for name, _ in compiled:
         if name.startswith("metal_gemm_"):
             yield f"{name} has a row", True, name in claimed
+    for name in ("gemm_simdgroup.metal", "gemm_tensor.metal"):
+        yield f"{name}: threads", {threads}, thread_bounds(root, name)
+    walkers = constant(text_of(root, "metal", "elementwise.cpp"), "kSimdgroups")
+    yield "elementwise.metal: threads", {walkers * 32}, thread_bounds(root, "elementwise.metal")
     params = text_of(root, "metal", "kernels", "params.h")
     for op, _, _, _, n, *_ in rows_of(inc, "GIRIH_METAL_ELEMENTWISE"):
         yield f"metal {op}", int(n), constant(params, "kWalkSegment")
@@ -105,7 +115,9 @@ def self_test(root):
               ("metal/kernels/gemm_simdgroup.metal", "float, 64, 64, 16, 4", "float, 64, 64, 32, 4"),
               ("metal/kernels.inc", "64, 64, 16, 4, simdgroup", "64, 64, 16, 8, simdgroup"),
               ("metal/kernels/params.h", "kWalkSegment = 512", "kWalkSegment = 128"),
-              ("metal/gemm.cpp", "kThreads = 128", "kThreads = 256")]
+              ("metal/gemm.cpp", "kThreads = 128", "kThreads = 256"),
+              ("metal/elementwise.cpp", "kSimdgroups = 4", "kSimdgroups = 8"),
+              ("metal/kernels/gemm_tensor.metal", "per_threadgroup(128)", "per_threadgroup(64)")]
     for name, before, after in faults:
         with tempfile.TemporaryDirectory() as folder:
             copy = pathlib.Path(folder)
