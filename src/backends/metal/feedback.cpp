@@ -48,11 +48,12 @@ Error to_error(id failure) {
   const std::string text = describe(failure);
   // Has no code of its own: "Impacting Interactivity (...)".
   if (text.find("nteractiv") != std::string::npos) {
-    return error(Code::TimedOut, "the system took the gpu back for the display: {}", text);
+    return error(Code::GpuInterrupted, "the system took the gpu back for the display: {}", text);
   }
   if (code == kQueueTimeout) return error(Code::TimedOut, "the gpu stopped the work: {}", text);
-  if (code == kQueueOutOfMemory)
-    return error(Code::OutOfMemory, "the gpu ran out of memory: {}", text);
+  if (code == kQueueOutOfMemory) {
+    return error(Code::GpuOutOfMemory, "the gpu ran out of memory: {}", text);
+  }
   return error(Code::DeviceFailed, "command buffer failed, code {}: {}", code, text);
 }
 

@@ -17,8 +17,8 @@ class Feedback {
 
   /// MTL4CommitOptions that report here.
   [[nodiscard]] id options() const noexcept { return options_.get(); }
-  /// The first failure: TimedOut (also if the system took the GPU back for its display, which the
-  /// message says), OutOfMemory or DeviceFailed with the system's text.
+  /// The first failure: TimedOut, GpuInterrupted (the system took the GPU back for its display),
+  /// GpuOutOfMemory or DeviceFailed, with the system's text.
   [[nodiscard]] Status status() const noexcept;
   /// Command buffers that were reported, failed or not.
   [[nodiscard]] std::uint64_t finished() const noexcept;

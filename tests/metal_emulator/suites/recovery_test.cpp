@@ -24,12 +24,15 @@ class MetalRecovery : public ::testing::Test {
 
 TEST_F(MetalRecovery, AfterEveryKindOfFailure) {
   Graph graph = must(capture(runtime_, [&] { return multiply(); }));
-  for (const long code : {1L, 3L, 6L}) {
+  for (const auto& [code, text] :
+       {std::pair{1L, "too long"}, {3L, "no memory"}, {4L, "unplugged"}, {6L, "nteractivity"}}) {
     must(multiply());
-    emulator::fail_next_commit(code, "the reason given");
+    emulator::fail_next_commit(code, text);
     const Result<Event> event = runtime_.submit();
     ASSERT_FALSE(runtime_.synchronize());
-    ASSERT_FALSE(multiply());  // it stays failed
+    EXPECT_TRUE(refused(runtime_.health(), Code::RuntimePoisoned, text));
+    EXPECT_TRUE(refused(multiply(), Code::RuntimePoisoned, text));  // it stays failed
+    EXPECT_TRUE(refused(runtime_.tensor({1}, DType::F32), Code::RuntimePoisoned, text));
     must(runtime_.recover());
     EXPECT_TRUE(succeeded(runtime_.health()));
     if (event) {
@@ -73,14 +76,20 @@ TEST_F(MetalRecovery, FailuresAreToldApart) {
   };
   for (const auto& [number, text, code, word] :
        {Case{1, "took too long", Code::TimedOut, "stopped the work"},
-        Case{6, "Impacting Interactivity (0000000e)", Code::TimedOut, "for the display"},
-        Case{3, "no memory", Code::OutOfMemory, "ran out of memory"},
+        Case{6, "Impacting Interactivity (0000000e)", Code::GpuInterrupted, "for the display"},
+        Case{3, "no memory", Code::GpuOutOfMemory, "ran out of memory"},
         Case{4, "unplugged", Code::DeviceFailed, "code 4"}}) {
     must(multiply());
     emulator::fail_next_commit(number, text);
     EXPECT_TRUE(refused(runtime_.synchronize(), code, word));
     must(runtime_.recover());
   }
+  expect_works();
+}
+
+TEST_F(MetalRecovery, AnAllocationThatIsRefusedIsNoFailureOfTheDevice) {
+  EXPECT_TRUE(refused(runtime_.tensor({std::int64_t{1} << 40}, DType::I8), Code::OutOfMemory, ""));
+  EXPECT_TRUE(succeeded(runtime_.health()));
   expect_works();
 }
 
