@@ -155,6 +155,7 @@ void reserve_lanes(unsigned count) {
 
 void run_lane() {
   Execution& run = execution();
+  run.lane->fiber.started();
   run.kernel->call(*run.arguments, run.lane->ids);
   Lane& lane = *run.lane;
   Meeting& group = run.simd_groups[lane.ids.simd_group];

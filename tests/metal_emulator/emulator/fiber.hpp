@@ -15,8 +15,10 @@ class Fiber {
 
   explicit Fiber(std::byte* stack) noexcept : stack_(stack) {}
 
-  /// Starts anew: the next `resume` calls `entry`, which must never return.
+  /// Starts anew: the next `resume` calls `entry`, which must never return and begins with
+  /// `started`.
   void prepare(void (*entry)()) noexcept;
+  void started() noexcept;
   /// Runs the fiber until it yields.
   void resume() noexcept;
   /// Called on the fiber's own stack: goes back to whoever resumed it.
@@ -26,6 +28,8 @@ class Fiber {
   std::byte* stack_;
   void* position_ = nullptr;
   void* caller_ = nullptr;
+  const void* caller_stack_ = nullptr;  ///< known with the address sanitizer only
+  std::size_t caller_bytes_ = 0;
 };
 
 }  // namespace girih::inline v0::emulator
