@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 
 #include <girih/export.hpp>
 
@@ -41,6 +42,10 @@ struct MetalHandles {
   /// id<MTL4CommandQueue> of that device; empty makes one. A queue of the older class,
   /// MTLCommandQueue, is ordered with girih's by shared events.
   std::optional<void*> queue{};
+  /// A metallib with all of girih's kernels, of this very version, to use instead of compiling
+  /// their text; docs/metal.md says how one is made. A kernel that it lacks, or a file that is
+  /// none, turns off the rows that need it, with the reason in the plan.
+  std::string library{};
 };
 
 /// Memory that the caller owns. `handle` is a host pointer on cpu, a device pointer on cuda, an

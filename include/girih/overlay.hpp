@@ -74,6 +74,8 @@ struct KernelDesc {
   LaunchExtents grid{};  ///< in blocks
   LaunchExtents block{};
   LaunchExtents cluster{};  ///< in blocks; the grid is a multiple of it
+  /// cuda: dynamic shared memory. metal: the memory of [[threadgroup(0)]], rounded up to 16 bytes;
+  /// more than 0 if, and only if, the kernel declares it.
   std::uint32_t shared_bytes = 0;
   std::span<const KernelArgument> arguments{};
 };

@@ -43,12 +43,13 @@ struct ElementwiseCall {
 /// A kernel that the caller added.
 struct ForeignKernel {
   std::string name;
-  const void* function = nullptr;       ///< the backend's
-  std::vector<std::size_t> parameters;  ///< bytes of each
-  bool binds_tensors = false;           ///< metal: a tensor fits any parameter
-  std::uint32_t most_threads = 0;       ///< of a block
-  std::uint32_t most_shared_bytes = 0;  ///< that a launch may ask for
-  std::uint32_t most_cluster = 8;       ///< blocks
+  const void* function = nullptr;        ///< the backend's
+  std::vector<std::size_t> parameters;   ///< bytes of each
+  bool binds_tensors = false;            ///< metal: a tensor fits any parameter
+  std::uint32_t most_threads = 0;        ///< of a block
+  std::uint32_t least_shared_bytes = 0;  ///< that a launch must ask for
+  std::uint32_t most_shared_bytes = 0;   ///< that it may ask for
+  std::uint32_t most_cluster = 8;        ///< blocks
 };
 /// The collision rule of kernels that are added: InvalidOption if one of girih's `own` rows has the
 /// name, or one added earlier (`is_added`).

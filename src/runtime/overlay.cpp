@@ -45,9 +45,10 @@ Status check_block(const KernelDesc& desc, const ForeignKernel& kernel) noexcept
     return error(Code::InvalidOption, "{}: a block of {} x {} x {}, must be 1..{} threads in all",
                  desc.kernel, block.x, block.y, block.z, kernel.most_threads);
   }
-  if (desc.shared_bytes > kernel.most_shared_bytes) {
-    return error(Code::InvalidOption, "{}: {} bytes of shared memory, at most {}", desc.kernel,
-                 desc.shared_bytes, kernel.most_shared_bytes);
+  if (desc.shared_bytes < kernel.least_shared_bytes ||
+      desc.shared_bytes > kernel.most_shared_bytes) {
+    return error(Code::InvalidOption, "{}: {} bytes of shared memory, must be {}..{}", desc.kernel,
+                 desc.shared_bytes, kernel.least_shared_bytes, kernel.most_shared_bytes);
   }
   return {};
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <list>
 #include <new>
 #include <utility>
 #include <vector>
@@ -51,13 +52,13 @@ class MetalDevice final : public Device {
         rows_(kernel_table().begin(), kernel_table().end()),
         tried_(rows_.size()) {}
 
-  /// `queue` is the caller's, or null.
-  Status start(Ref device, void* queue) noexcept {
+  /// `given` may have the caller's queue, and a metallib.
+  Status start(Ref device, const MetalHandles& given) noexcept {
     const Pool pool;
     device_ = std::move(device);
     GIRIH_TRY(memory_.start(device_.get()));
-    GIRIH_TRY(pipelines_.start(device_.get()));
-    return queue_.start(device_.get(), queue, memory_, pipelines_);
+    GIRIH_TRY(pipelines_.start(device_.get(), given.library));
+    return queue_.start(device_.get(), given.queue.value_or(nullptr), memory_, pipelines_);
   }
 
   [[nodiscard]] const DeviceInfo& info() const noexcept override { return info_; }
@@ -106,7 +107,7 @@ class MetalDevice final : public Device {
   Status prepare(const Call& call) noexcept override {
     PipelineSink sink(pipelines_);
     Status status = lower(call, sink);
-    if (!status) turn_off_failed();
+    if (!status) turn_off(call, status.error());
     if (!status) return status;
     const auto* const product = std::get_if<GemmCall>(&call);
     if (product == nullptr || product->selection.kernel->path != Path::Matrix) return {};
@@ -151,24 +152,48 @@ class MetalDevice final : public Device {
   }
 
  private:
-  void turn_off_failed() noexcept {
+  /// Rows of a family that failed; else, if a kernel of the call has no pipeline, its row alone.
+  void turn_off(const Call& call, const Error& why) noexcept {
     for (KernelInfo& row : rows_) {
       const std::string& failure = pipelines_.failure(family_of(row));
       if (!failure.empty() && row.obstacle.empty()) row.obstacle = failure;
     }
+    const KernelInfo* chosen = nullptr;
+    if (const auto* product = std::get_if<GemmCall>(&call)) chosen = product->selection.kernel;
+    if (const auto* walk = std::get_if<ElementwiseCall>(&call)) chosen = walk->selection.kernel;
+    if (chosen == nullptr || why.code != Code::BackendUnavailable) return;
+    KernelInfo& row = rows_[index_of(*chosen)];
+    if (!row.obstacle.empty()) return;
+    try {
+      row.obstacle = reasons_.emplace_back(why.message);
+    } catch (...) {
+      row.obstacle = "it has no pipeline";
+    }
+  }
+  [[nodiscard]] std::size_t index_of(const KernelInfo& kernel) const noexcept {
+    return static_cast<std::size_t>(&kernel - rows_.data());
+  }
+  /// The row that any device with Metal 4 multiplies this type on.
+  [[nodiscard]] const KernelInfo* portable_row(DType dtype) const noexcept {
+    const auto row = std::ranges::find_if(rows_, [&](const KernelInfo& kernel) {
+      return kernel.op == Op::Gemm && kernel.path == Path::Portable && kernel.operands.has(dtype);
+    });
+    return row == rows_.end() || !row->obstacle.empty() ? nullptr : &*row;
   }
 
   Status try_row(const KernelInfo& kernel, DType dtype) noexcept {
-    const auto index = static_cast<std::size_t>(&kernel - rows_.data());
+    const std::size_t index = index_of(kernel);
     std::uint32_t& tried = tried_[index];
     const std::uint32_t trial = 1U << static_cast<unsigned>(dtype);
     if ((tried & trial) != 0) return {};
-    const Result<bool> is_right = passes_trial(kernel, dtype, queue_, memory_);
-    if (!is_right) return is_right.error();
-    if (!*is_right) {
-      rows_[index].obstacle = "its trial product was wrong";
-      return error(Code::BackendUnavailable, "{}: its trial product was wrong, it is turned off",
-                   kernel.name);
+    const KernelInfo* const portable = portable_row(dtype);
+    const Result<Trial> result = try_product(kernel, portable, dtype, queue_, memory_);
+    if (!result) return result.error();
+    constexpr const char* kWrong = "its trial product was wrong";
+    if (!result->is_portable_right) rows_[index_of(*portable)].obstacle = kWrong;
+    if (!result->is_right) {
+      rows_[index].obstacle = kWrong;
+      return error(Code::BackendUnavailable, "{}: {}, it is turned off", kernel.name, kWrong);
     }
     tried |= trial;
     return {};
@@ -177,6 +202,7 @@ class MetalDevice final : public Device {
   const DeviceInfo info_;
   std::vector<KernelInfo> rows_;
   std::vector<std::uint32_t> tried_;  ///< by row: a bit a type
+  std::list<std::string> reasons_;    ///< obstacles point into it
   Ref device_;
   Memory memory_;
   Pipelines pipelines_;
@@ -221,8 +247,7 @@ Result<std::unique_ptr<Device>> open(const std::optional<MetalHandles>& handles)
     return error(Code::BackendUnavailable, "backend metal: {}", found.reason);
   }
   auto device = std::make_unique<MetalDevice>(std::move(found.info));
-  if (const Status started = device->start(*std::move(object), given.queue.value_or(nullptr));
-      !started) {
+  if (const Status started = device->start(*std::move(object), given); !started) {
     return error(Code::BackendUnavailable, "backend metal: {}", started.error().message);
   }
   return std::unique_ptr<Device>(std::move(device));

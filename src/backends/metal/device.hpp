@@ -32,7 +32,8 @@ std::span<const KernelInfo> kernel_table() noexcept;
 /// True if this build can drive a device.
 bool is_built() noexcept;
 
-/// The caller's device or the default one, with the caller's queue or one of its own.
+/// The caller's device or the default one, with the caller's queue or one of its own, and kernels
+/// compiled from their text or loaded from the caller's metallib.
 /// BackendUnavailable with the reason if it cannot be used; InvalidOption for a queue that is not
 /// Metal 4's, or of another device.
 Result<std::unique_ptr<Device>> open(const std::optional<MetalHandles>& handles) noexcept;

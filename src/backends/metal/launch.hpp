@@ -31,7 +31,8 @@ struct Launch {
   std::size_t parameter_bytes = 0;
   Size threadgroups{1, 1, 1};
   Size threads{128, 1, 1};
-  double seconds = 0;  ///< predicted
+  UInt threadgroup_bytes = 0;  ///< of [[threadgroup(0)]], a multiple of 16
+  double seconds = 0;          ///< predicted
 };
 
 class LaunchSink {

@@ -34,6 +34,7 @@ constexpr UInt kLanguageMsl4 = 4 << 16;          ///< MTLLanguageVersion4_0
 constexpr Int kMathSafe = 0;                     ///< MTLMathModeSafe
 constexpr UInt kReflectsBindings = 1;            ///< MTL4ShaderReflectionBindingInfo
 constexpr Int kBufferBinding = 0;                ///< MTLBindingTypeBuffer
+constexpr Int kThreadgroupBinding = 1;           ///< MTLBindingTypeThreadgroupMemory
 constexpr Int kQueueTimeout = 1;                 ///< MTL4CommandQueueErrorTimeout
 constexpr Int kQueueOutOfMemory = 3;             ///< MTL4CommandQueueErrorOutOfMemory
 

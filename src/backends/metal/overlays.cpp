@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "core/checked.hpp"
 #include "core/error.hpp"
 
 namespace girih::inline v0::metal {
@@ -20,16 +21,38 @@ Result<std::string> read_text(const KernelImage& image) {
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
+/// Multiples that Metal takes for the memory of a threadgroup.
+constexpr std::uint32_t kThreadgroupUnit = 16;
+
+/// What a launch may ask for, if the kernel declares [[threadgroup(0)]].
+Status read_threadgroup_memory(id device, id pipeline, UInt index, ForeignKernel& kernel) {
+  if (index != 0) {
+    return error(Code::FileUnsupported,
+                 "add_kernels: {} has [[threadgroup({})]], a launch gives [[threadgroup(0)]] alone",
+                 kernel.name, index);
+  }
+  const UInt all = device::threadgroup_memory(device);
+  const UInt own = std::min(pipeline::own_threadgroup_memory(pipeline), all);
+  kernel.least_shared_bytes = 1;
+  kernel.most_shared_bytes =
+      static_cast<std::uint32_t>((all - own) / kThreadgroupUnit * kThreadgroupUnit);
+  return {};
+}
+
 /// Bytes of each parameter by its buffer's index: of what a pointer points to, of what a reference
-/// refers to. InvalidOption if an index is left out, or beyond what is bound.
-Status read_parameters(id pipeline, ForeignKernel& kernel) {
+/// refers to. FileUnsupported if an index is left out, or beyond what is bound.
+Status read_parameters(id device, id pipeline, ForeignKernel& kernel) {
   const id bindings = reflection::bindings(pipeline::reflection(pipeline));
   for (UInt i = 0; i < array::count(bindings); ++i) {
     const id binding = array::at(bindings, i);
+    const UInt index = binding::index(binding);
+    if (binding::type(binding) == kThreadgroupBinding) {
+      GIRIH_TRY(read_threadgroup_memory(device, pipeline, index, kernel));
+      continue;
+    }
     if (binding::type(binding) != kBufferBinding) {
       return error(Code::FileUnsupported, "add_kernels: {} binds what is no buffer", kernel.name);
     }
-    const UInt index = binding::index(binding);
     if (index >= Launch::kMostBuffers) {
       return error(Code::FileUnsupported, "add_kernels: {} binds buffer {}, at most {}",
                    kernel.name, index, Launch::kMostBuffers - 1);
@@ -69,7 +92,7 @@ Result<std::list<Overlays::Added>> Overlays::kernels_of(id library) const {
     added.kernel.most_cluster = 1;
     added.kernel.most_threads =
         static_cast<std::uint32_t>(pipeline::most_threads(added.pipeline.get()));
-    GIRIH_TRY(read_parameters(added.pipeline.get(), added.kernel));
+    GIRIH_TRY(read_parameters(pipelines_.device(), added.pipeline.get(), added.kernel));
   }
   if (kernels.empty()) return error(Code::FileFormat, "add_kernels: the text has no kernel");
   return kernels;
@@ -117,6 +140,7 @@ Status lower(const KernelCall& call, LaunchSink& sink) noexcept {
   launch.parameter_bytes = call.arguments.size() * KernelArgument::kMaxBytes;
   launch.threadgroups = {call.grid.x, call.grid.y, call.grid.z};
   launch.threads = {call.block.x, call.block.y, call.block.z};
+  launch.threadgroup_bytes = static_cast<UInt>(round_up(call.shared_bytes, kThreadgroupUnit));
   return sink.add(launch);
 }
 

@@ -20,12 +20,25 @@ const char* source_of(Family family) noexcept {
   return gemm_tensor_source;
 }
 
-Status Pipelines::start(id device) noexcept {
+Status Pipelines::start(id device, const std::string& prebuilt) noexcept try {
+  device_ = device;
+  prebuilt_ = prebuilt;
   id failure = nullptr;
   const Ref descriptor = make("MTL4CompilerDescriptor");
   compiler_ = Ref(device::new_compiler(device, descriptor.get(), &failure));
   if (compiler_) return {};
   return error(Code::BackendUnavailable, "no shader compiler: {}", describe(failure));
+} catch (...) {
+  return error(Code::OutOfMemory, "no host memory for kernels");
+}
+
+Pipelines::Compiled Pipelines::load() const {
+  id failure = nullptr;
+  Compiled compiled;
+  compiled.library = Ref(device::load_library(
+      device_, url::of_file(objc_lookUpClass("NSURL"), to_string(prebuilt_.c_str())), &failure));
+  if (!compiled.library) compiled.failure = prebuilt_ + ": " + describe(failure);
+  return compiled;
 }
 
 Pipelines::Compiled Pipelines::compile(const char* text) const {
@@ -61,12 +74,13 @@ Ref Pipelines::make_pipeline(id library, id name, bool reflects, std::string& fa
 Result<id> Pipelines::library(Family family) {
   Library& library = libraries_[static_cast<std::size_t>(family)];
   if (!library.object && library.failure.empty()) {
-    Compiled compiled = compile(source_of(family));
+    Compiled compiled = prebuilt_.empty() ? compile(source_of(family)) : load();
     library.object = std::move(compiled.library);
     library.failure = std::move(compiled.failure);
   }
   if (library.object) return library.object.get();
-  return error(Code::BackendUnavailable, "the kernels do not compile: {}", library.failure);
+  return error(Code::BackendUnavailable, "the kernels do not {}: {}",
+               prebuilt_.empty() ? "compile" : "load", library.failure);
 }
 
 Result<id> Pipelines::find(const Launch& launch) noexcept try {

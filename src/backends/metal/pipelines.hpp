@@ -11,11 +11,14 @@ namespace girih::inline v0::metal {
 /// The text of a family, embedded.
 const char* source_of(Family family) noexcept;
 
-/// Compiled kernels. A family is compiled when one of its kernels is first asked for; one that
-/// fails stays failed, with the compiler's first error.
+/// Compiled kernels. A family is compiled when one of its kernels is first asked for, or the
+/// caller's metallib loaded, which then is all of them; what fails stays failed, with the first
+/// error.
 class Pipelines {
  public:
-  Status start(id device) noexcept;
+  /// `prebuilt`: path of a metallib; empty: the embedded text is compiled.
+  Status start(id device, const std::string& prebuilt) noexcept;
+  [[nodiscard]] id device() const noexcept { return device_; }
   /// MTLComputePipelineState of a launch. BackendUnavailable if it does not compile.
   Result<id> find(const Launch& launch) noexcept;
   /// MTLLibrary of MSL text, or the compiler's first error. May throw std::bad_alloc, as the next.
@@ -38,7 +41,10 @@ class Pipelines {
     std::string failure;
   };
   Result<id> library(Family family);
+  [[nodiscard]] Compiled load() const;
 
+  id device_ = nullptr;
+  std::string prebuilt_;
   Ref compiler_;
   std::array<Library, kFamilyCount> libraries_;
   std::map<const char*, Ref> pipelines_;  ///< by the address of the name

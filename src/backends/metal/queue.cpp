@@ -205,12 +205,17 @@ Status Queue::bind(id table, const Launch& launch, std::uint64_t parameters) con
   return {};
 }
 
-Status Queue::dispatch(id pipeline, id table, const Uses& uses, const Size& threadgroups,
-                       const Size& threads) noexcept {
+template <class L>
+Status Queue::dispatch(id pipeline, id table, const Uses& uses, const L& launch) noexcept {
   order(uses.get());
   encoder::set_table(encoder_.get(), table);
   encoder::set_pipeline(encoder_.get(), pipeline);
-  encoder::dispatch(encoder_.get(), threadgroups, threads);
+  if (launch.threadgroup_bytes > 0) {
+    encoder::set_threadgroup_memory(encoder_.get(), launch.threadgroup_bytes, 0);
+  }
+  encoder::dispatch(encoder_.get(), launch.threadgroups, launch.threads);
+  // It would count against the limit of every later dispatch of the encoder.
+  if (launch.threadgroup_bytes > 0) encoder::set_threadgroup_memory(encoder_.get(), 0, 0);
   return {};
 }
 
@@ -220,13 +225,12 @@ Status Queue::encode(const Launch& launch) noexcept {
   GIRIH_TRY(room_for(launch.parameter_bytes, launch.seconds));
   const std::byte* const parameters = place_constants(launch.parameters, launch.parameter_bytes);
   GIRIH_TRY(bind(table_.get(), launch, memory_->gpu_address(parameters)));
-  return dispatch(*pipeline, table_.get(), uses_of(launch), launch.threadgroups, launch.threads);
+  return dispatch(*pipeline, table_.get(), uses_of(launch), launch);
 }
 
 Status Queue::encode(const Prepared& launch) noexcept {
   GIRIH_TRY(room_for(0, launch.seconds));
-  return dispatch(launch.pipeline, launch.table.get(), launch.uses, launch.threadgroups,
-                  launch.threads);
+  return dispatch(launch.pipeline, launch.table.get(), launch.uses, launch);
 }
 
 Status Queue::fill(std::byte* data, std::int64_t bytes, std::uint8_t value) noexcept {

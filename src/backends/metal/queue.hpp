@@ -26,6 +26,7 @@ struct Prepared {
   Uses uses;
   Size threadgroups{1, 1, 1};
   Size threads{1, 1, 1};
+  UInt threadgroup_bytes = 0;
   double seconds = 0;
 };
 
@@ -84,8 +85,9 @@ class Queue {
   Status open_queue(id queue) noexcept;
   Status make_commands() noexcept;
   const std::byte* place_constants(const void* data, std::size_t bytes) noexcept;
-  Status dispatch(id pipeline, id table, const Uses& uses, const Size& threadgroups,
-                  const Size& threads) noexcept;
+  /// What `Launch` and `Prepared` share: the extents, and the memory of the threadgroup.
+  template <class L>
+  Status dispatch(id pipeline, id table, const Uses& uses, const L& launch) noexcept;
 
   id device_ = nullptr;
   Memory* memory_ = nullptr;

@@ -40,7 +40,8 @@ Status Replay::add(const Launch& launch) noexcept try {
   if (!table) return table.error();
   GIRIH_TRY(queue_.bind(table->get(), launch, memory_.gpu_address(place)));
   launches_.push_back(Prepared{*pipeline, *std::move(table), queue_.uses_of(launch),
-                               launch.threadgroups, launch.threads, launch.seconds});
+                               launch.threadgroups, launch.threads, launch.threadgroup_bytes,
+                               launch.seconds});
   return {};
 } catch (...) {
   return error(Code::OutOfMemory, "no host memory for a graph");

@@ -173,8 +173,8 @@ Status check_commands(id device) noexcept {
 Status check_binding(id device) noexcept {
   const Pool pool;
   for (const char* const owner :
-       {"NSObject", "NSString", "NSArray", "NSError", "MTL4PipelineOptions", "MTLArchitecture",
-        "MTLCompileOptions", "MTL4CompilerDescriptor", "MTL4LibraryDescriptor",
+       {"NSObject", "NSString", "NSURL", "NSArray", "NSError", "MTL4PipelineOptions",
+        "MTLArchitecture", "MTLCompileOptions", "MTL4CompilerDescriptor", "MTL4LibraryDescriptor",
         "MTL4LibraryFunctionDescriptor", "MTL4ComputePipelineDescriptor",
         "MTLResidencySetDescriptor", "MTL4ArgumentTableDescriptor", "MTL4CommitOptions"}) {
     GIRIH_TRY(check_class(owner, owner));

@@ -12,12 +12,28 @@ namespace {
 
 /// Ragged, and a multiple of 16 bytes in every type, so that nothing is packed but f32.
 constexpr std::int64_t kRows = 80, kColumns = 96, kDepth = 48;
+constexpr std::int64_t kBAt = 16384, kCAt = 49152, kPortableAt = 81920,
+                       kScratchAt = 114688;  // bytes
 
-int left(std::int64_t m, std::int64_t k) noexcept {
-  return static_cast<int>((m * 3 + k * 5) % 7) - 3;
+/// Bits that an operand has for a whole number: of tf32, for f32.
+int whole_bits(DType dtype) noexcept {
+  return dtype == DType::BF16 ? 8 : dtype == DType::I8 ? 7 : 11;
 }
-int right(std::int64_t k, std::int64_t n) noexcept {
-  return static_cast<int>((k * 2 + n * 11) % 9) - 4;
+
+/// Element `i` of a row or column at `k`, one of two sides. Where one side uses every bit of its
+/// type, to the lowest, the other is small: sums stay below 2^24, exact in f32 in every order.
+int operand(bool is_left, std::int64_t i, std::int64_t k, DType dtype) noexcept {
+  const std::int64_t mixed = (i * 37 + k * 101 + (is_left ? 5 : 11)) * 2654435761;
+  if ((k % 2 == 0) != is_left) return static_cast<int>((mixed >> 8) % 7) - 3;
+  const std::int64_t most = (std::int64_t{1} << whole_bits(dtype)) - 1;
+  const auto odd = static_cast<int>((mixed >> 8) % (most + 1) | 1);
+  return (mixed >> 24 & 1) != 0 ? -odd : odd;
+}
+int left(std::int64_t m, std::int64_t k, DType dtype) noexcept {
+  return operand(true, m, k, dtype);
+}
+int right(std::int64_t k, std::int64_t n, DType dtype) noexcept {
+  return operand(false, n, k, dtype);
 }
 
 void store(std::byte* data, DType dtype, std::int64_t i, int value) noexcept {
@@ -33,25 +49,38 @@ void store(std::byte* data, DType dtype, std::int64_t i, int value) noexcept {
   }
 }
 
-/// At most 12 kDepth in magnitude, so that the product of two of them is exact in f32.
-int sum_at(std::int64_t m, std::int64_t n) noexcept {
-  int sum = 0;
-  for (std::int64_t k = 0; k < kDepth; ++k) sum += left(m, k) * right(k, n);
+std::int64_t sum_at(std::int64_t m, std::int64_t n, DType dtype) noexcept {
+  std::int64_t sum = 0;
+  for (std::int64_t k = 0; k < kDepth; ++k) sum += left(m, k, dtype) * right(k, n, dtype);
   return sum;
 }
 
-/// C, row-major; with a gate each element is the product of two sums.
-bool is_right(const std::byte* data, bool is_gated) noexcept {
+/// C, row-major; with a gate each element is the product of two sums, rounded once.
+bool is_right(const std::byte* data, DType dtype, bool is_gated) noexcept {
   const std::int64_t columns = is_gated ? kColumns / 2 : kColumns;
   for (std::int64_t m = 0; m < kRows; ++m) {
     for (std::int64_t n = 0; n < columns; ++n) {
-      const int want = sum_at(m, n) * (is_gated ? sum_at(m, columns + n) : 1);
+      const std::int64_t want =
+          sum_at(m, n, dtype) * (is_gated ? sum_at(m, columns + n, dtype) : 1);
       float got = 0;
       std::memcpy(&got, data + (m * columns + n) * 4, sizeof(got));
       if (got != static_cast<float>(want)) return false;
     }
   }
   return true;
+}
+
+void fill(std::byte* data, DType dtype) noexcept {
+  for (std::int64_t m = 0; m < kRows; ++m) {
+    for (std::int64_t k = 0; k < kDepth; ++k) {
+      store(data, dtype, m * kDepth + k, left(m, k, dtype));
+    }
+  }
+  for (std::int64_t k = 0; k < kDepth; ++k) {
+    for (std::int64_t n = 0; n < kColumns; ++n) {
+      store(data + kBAt, dtype, k * kColumns + n, right(k, n, dtype));
+    }
+  }
 }
 
 /// Memory for the trial, taken back at its end.
@@ -91,41 +120,48 @@ Result<GemmProblem> trial_problem(DType dtype, bool is_gated) noexcept {
   return check(spec);
 }
 
+/// Has `kernel` multiply what `fill` wrote.
+Status multiply(const GemmProblem& problem, const KernelInfo& kernel, std::byte* data,
+                std::int64_t c_at, Queue& queue) noexcept {
+  GemmCall call{problem, {}, {}, data + kScratchAt};
+  call.operands.a = data;
+  call.operands.b = data + kBAt;
+  call.operands.c = data + c_at;
+  call.selection.kernel = &kernel;
+  Sink sink(queue);
+  GIRIH_TRY(lower(call, sink));
+  return queue.drain();
+}
+
 }  // namespace
 
-Result<bool> passes_trial(const KernelInfo& kernel, DType dtype, Queue& queue,
-                          Memory& memory) noexcept {
-  const Result<GemmProblem> plain = trial_problem(dtype, false);
-  if (!plain) return plain.error();
-  const Result<GemmProblem> gated = trial_problem(dtype, true);
-  if (!gated) return gated.error();
-  constexpr std::int64_t kBAt = 16384, kCAt = 49152, kScratchAt = 81920;  // bytes
-  Space space(memory, queue);
-  const Result<std::byte*> data =
-      memory.allocate(kScratchAt + std::max(metal_workspace(*plain, kernel, 1).bytes(),
-                                            metal_workspace(*gated, kernel, 1).bytes()));
-  if (!data) return data.error();
-  space.data = *data;
-  for (std::int64_t m = 0; m < kRows; ++m) {
-    for (std::int64_t k = 0; k < kDepth; ++k) store(*data, dtype, m * kDepth + k, left(m, k));
+Result<Trial> try_product(const KernelInfo& kernel, const KernelInfo* portable, DType dtype,
+                          Queue& queue, Memory& memory) noexcept {
+  Trial trial{.is_right = true};
+  for (const bool is_gated : {false, true}) {
+    const Result<GemmProblem> problem = trial_problem(dtype, is_gated);
+    if (!problem) return problem.error();
+    Space space(memory, queue);
+    const Result<std::byte*> data =
+        memory.allocate(kScratchAt + metal_workspace(*problem, kernel, 1).bytes());
+    if (!data) return data.error();
+    space.data = *data;
+    fill(*data, dtype);
+    GIRIH_TRY(multiply(*problem, kernel, *data, kCAt, queue));
+    const bool is_exact = is_right(*data + kCAt, dtype, is_gated);
+    trial.is_right = trial.is_right && is_exact;
+    if (portable == nullptr) continue;
+    const Status ran = multiply(*problem, *portable, *data, kPortableAt, queue);
+    if (!ran && ran.error().code == Code::BackendUnavailable) continue;  // it has no pipeline
+    if (!ran) return ran.error();
+    constexpr std::size_t kBytes = kRows * kColumns * sizeof(float);
+    const std::size_t bytes = is_gated ? kBytes / 2 : kBytes;
+    const bool are_equal = std::memcmp(*data + kCAt, *data + kPortableAt, bytes) == 0;
+    const bool is_portable_exact =
+        are_equal ? is_exact : is_right(*data + kPortableAt, dtype, is_gated);
+    trial.is_portable_right = trial.is_portable_right && is_portable_exact;
   }
-  for (std::int64_t k = 0; k < kDepth; ++k) {
-    for (std::int64_t n = 0; n < kColumns; ++n) {
-      store(*data + kBAt, dtype, k * kColumns + n, right(k, n));
-    }
-  }
-  Sink sink(queue);
-  for (const GemmProblem* problem : {&*plain, &*gated}) {
-    GemmCall call{*problem, {}, {}, *data + kScratchAt};
-    call.operands.a = *data;
-    call.operands.b = *data + kBAt;
-    call.operands.c = *data + kCAt;
-    call.selection.kernel = &kernel;
-    GIRIH_TRY(lower(call, sink));
-    GIRIH_TRY(queue.drain());
-    if (!is_right(*data + kCAt, problem->gate.has_value())) return false;
-  }
-  return true;
+  return trial;
 }
 
 }  // namespace girih::inline v0::metal

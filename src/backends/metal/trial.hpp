@@ -4,10 +4,16 @@
 
 namespace girih::inline v0::metal {
 
-/// Multiplies small whole numbers on a row, without and with a gate, and compares with the exact
-/// results: what a compiler got
-/// wrong shows here, once, instead of in the caller's numbers. True if both were right.
-Result<bool> passes_trial(const KernelInfo& kernel, DType dtype, Queue& queue,
-                          Memory& memory) noexcept;
+struct Trial {
+  bool is_right = false;
+  bool is_portable_right = true;  ///< also if there was none to run
+};
+
+/// Multiplies whole numbers, without and with a gate, on a row of the matrix unit, and on the
+/// portable row of the type, if there is one that compiles, and compares both with each other and
+/// with the exact result: what a compiler got wrong, or a unit that reads less of an operand than
+/// it should, shows here, once, instead of in the caller's numbers.
+Result<Trial> try_product(const KernelInfo& kernel, const KernelInfo* portable, DType dtype,
+                          Queue& queue, Memory& memory) noexcept;
 
 }  // namespace girih::inline v0::metal

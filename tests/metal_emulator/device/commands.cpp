@@ -1,5 +1,7 @@
 #include "device/commands.hpp"
 
+#include <algorithm>
+
 #include "device/control.hpp"
 
 namespace girih::inline v0::emulator {
@@ -10,6 +12,7 @@ struct ComputeEncoder final : Object {
   CommandBuffer* commands;
   ArgumentTable* table = nullptr;
   Pipeline* pipeline = nullptr;
+  std::size_t threadgroup_bytes[kMaxBuffers] = {};
   bool is_open = true;
 };
 
@@ -90,8 +93,16 @@ void dispatch_threadgroups(ComputeEncoder* self, Selector, Size groups, Size thr
   for (std::size_t i = 0; i < addresses.size(); ++i) {
     command.arguments.buffers[i] = host_address(addresses[i]);
   }
+  std::ranges::copy(self->threadgroup_bytes, command.arguments.threadgroup_bytes);
   self->commands->commands.push_back(command);
 }
+GIRIH_METHOD("MTL4ComputeCommandEncoder", "setThreadgroupMemoryLength:atIndex:",
+             [](ComputeEncoder* self, Selector, unsigned long bytes, unsigned long index) {
+               if (!can_encode(self, "setThreadgroupMemoryLength")) return;
+               if (bytes % 16 != 0) misuse("threadgroup memory that is no multiple of 16 bytes");
+               if (index >= kMaxBuffers) return misuse("threadgroup memory beyond index 30");
+               self->threadgroup_bytes[index] = bytes;
+             });
 GIRIH_METHOD("MTL4ComputeCommandEncoder",
              "dispatchThreadgroups:threadsPerThreadgroup:", &dispatch_threadgroups);
 

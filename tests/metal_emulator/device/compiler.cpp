@@ -1,6 +1,7 @@
 #include "device/compiler.hpp"
 
 #include <cstring>
+#include <fstream>
 #include <map>
 #include <vector>
 
@@ -34,9 +35,14 @@ struct LibraryDescriptor final : Object {
   Held<CompileOptions> options;
 };
 struct CompiledLibrary final : Object {
-  explicit CompiledLibrary(const Library& compiled) noexcept
-      : Object("MTLLibrary"), library(compiled) {}
-  const Library& library;
+  CompiledLibrary() noexcept : Object("MTLLibrary") {}
+  [[nodiscard]] const Kernel* find(std::string_view name) const noexcept {
+    for (const Library* const part : parts) {
+      if (const Kernel* const kernel = find_kernel(*part, name)) return kernel;
+    }
+    return nullptr;
+  }
+  std::vector<const Library*> parts;  ///< one, of compiled text
 };
 struct FunctionDescriptor final : Object {
   FunctionDescriptor() noexcept : Object("MTL4LibraryFunctionDescriptor") {}
@@ -59,7 +65,8 @@ struct Array final : Object {
   std::vector<Object*> elements;  ///< owned
 };
 struct BindingInfo final : Object {
-  explicit BindingInfo(const BufferBinding& what) : Object("MTLBufferBinding"), binding(what) {}
+  explicit BindingInfo(const BufferBinding& what)
+      : Object(what.is_threadgroup ? "MTLThreadgroupBinding" : "MTLBufferBinding"), binding(what) {}
   const BufferBinding binding;
 };
 struct Reflection final : Object {
@@ -123,8 +130,10 @@ GIRIH_METHOD("NSArray",
              });
 GIRIH_METHOD("MTLLibrary", "functionNames", [](CompiledLibrary* self, Selector) -> Object* {
   Array* const names = create<Array>();
-  for (std::size_t i = 0; i < self->library.kernel_count; ++i) {
-    names->elements.push_back(create<String>(self->library.kernels[i].name));
+  for (const Library* const part : self->parts) {
+    for (std::size_t i = 0; i < part->kernel_count; ++i) {
+      names->elements.push_back(create<String>(part->kernels[i].name));
+    }
   }
   return autoreleased(names);
 });
@@ -144,6 +153,9 @@ GIRIH_METHOD("MTLComputePipelineReflection", "bindings", [](Reflection* self, Se
 GIRIH_METHOD("MTLBufferBinding", "index",
              [](BindingInfo* self, Selector) -> unsigned long { return self->binding.index; });
 GIRIH_METHOD("MTLBufferBinding", "type", [](Object*, Selector) -> long { return 0; });
+GIRIH_METHOD("MTLThreadgroupBinding", "index",
+             [](BindingInfo* self, Selector) -> unsigned long { return self->binding.index; });
+GIRIH_METHOD("MTLThreadgroupBinding", "type", [](Object*, Selector) -> long { return 1; });
 GIRIH_METHOD("MTLBufferBinding", "bufferDataSize",
              [](BindingInfo* self, Selector) -> unsigned long { return self->binding.bytes; });
 
@@ -166,22 +178,48 @@ Object* new_library(Object*, Selector, LibraryDescriptor* descriptor, Object** f
   if (library == nullptr) return fail_with(failure, "error: this source was not built in");
   const auto failing = failing_libraries().find(library->name);
   if (failing != failing_libraries().end()) return fail_with(failure, failing->second);
-  return create<CompiledLibrary>(*library);
+  auto* const compiled = create<CompiledLibrary>();
+  compiled->parts = {library};
+  return compiled;
 }
 GIRIH_METHOD("MTL4Compiler", "newLibraryWithDescriptor:error:", &new_library);
+
+struct Url final : Object {
+  explicit Url(std::string value) : Object("NSURL"), path(std::move(value)) {}
+  const std::string path;
+};
+GIRIH_METHOD("+NSURL", "fileURLWithPath:", [](Object*, Selector, String* path) -> Object* {
+  return autoreleased(create<Url>(path->text));
+});
+/// A metallib of the emulator: the magic number, then names of the libraries that it holds.
+Object* load_library(Object*, Selector, Url* url, Object** failure) {
+  std::ifstream file(url->path, std::ios::binary);
+  if (!file) return fail_with(failure, "library not found");
+  std::string word;
+  if (!(file >> word) || word != "MTLB") return fail_with(failure, "invalid library file");
+  auto* const loaded = create<CompiledLibrary>();
+  while (file >> word) {
+    if (const Library* const part = find_library_named(word)) loaded->parts.push_back(part);
+  }
+  return loaded;
+}
+GIRIH_METHOD("MTLDevice", "newLibraryWithURL:error:", &load_library);
 
 Object* new_pipeline(Object*, Selector, PipelineDescriptor* descriptor, Object*, Object** failure) {
   const FunctionDescriptor* const function = descriptor->function.get();
   if (function == nullptr || !function->library || !function->name) {
     return fail_with(failure, "no function");
   }
-  const Kernel* const kernel = find_kernel(function->library->library, function->name->text);
+  const Kernel* const kernel = function->library->find(function->name->text);
   if (kernel == nullptr) return fail_with(failure, "no function " + function->name->text);
   const bool reflects = descriptor->options && (descriptor->options->reflection & 1) != 0;
   return create<Pipeline>(*kernel, descriptor->is_indirect, reflects);
 }
 GIRIH_METHOD("MTL4Compiler",
              "newComputePipelineStateWithDescriptor:compilerTaskOptions:error:", &new_pipeline);
+// Arrays in a kernel's body are known when it runs, which is when the limit is checked, too.
+GIRIH_METHOD("MTLComputePipelineState", "staticThreadgroupMemoryLength",
+             [](Object*, Selector) -> unsigned long { return 0; });
 GIRIH_METHOD("MTLComputePipelineState", "maxTotalThreadsPerThreadgroup",
              [](Pipeline* self, Selector) -> unsigned long { return self->kernel.max_threads; });
 

@@ -38,6 +38,12 @@ std::string exchange_encoding(const std::string& owner, const std::string& selec
 /// Barriers that encoders were given so far; those that come do nothing if `ignores_barriers`.
 int encoded_barriers() noexcept;
 void ignore_barriers(bool ignores_barriers) noexcept;
+/// Allocations that were added to residency sets or removed, and commits of them, so far.
+int residency_changes() noexcept;
+/// Command buffers that were committed so far; those that come do nothing if `skips_work`, and
+/// succeed.
+int commits() noexcept;
+void skip_work(bool skips_work) noexcept;
 /// Work is never done: whoever waits runs out of patience.
 void stall(bool is_stalled) noexcept;
 

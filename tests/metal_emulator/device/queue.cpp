@@ -86,7 +86,8 @@ struct CommandQueue final : Object {
 
 struct Planned {
   std::optional<std::pair<long, std::string>> failure;
-  std::atomic<bool> is_stalled = false;
+  std::atomic<bool> is_stalled = false, is_skipped = false;
+  std::atomic<int> commits = 0;
 };
 Planned& planned() noexcept {
   static Planned instance;
@@ -143,7 +144,7 @@ void run_commit(const Task& task) {
     for_each_buffer(
         [&](Buffer& buffer) { buffer.is_resident = task.resident.contains(buffer.data); });
     try {
-      run_commands(task);
+      if (!planned().is_skipped) run_commands(task);
     } catch (const Finding& finding) {
       report(finding.kind, finding.text);
       failure = create<Failure>(6, finding.kind + ": " + finding.text);
@@ -200,6 +201,7 @@ void commit(CommandQueue* self, Selector, CommandBuffer* const* buffers, unsigne
     }
     buffer.state = CommandBuffer::State::Idle;
     ++buffer.allocator->in_flight;
+    ++planned().commits;
     Task task;
     task.commands = std::move(buffer.commands);
     task.allocator = buffer.allocator;
@@ -244,6 +246,14 @@ void run_until(SharedEvent& event, std::uint64_t value) {
 void fail_next_commit(long code, const std::string& text) {
   const std::lock_guard lock(device_mutex());
   planned().failure = {code, text};
+}
+
+int commits() noexcept {
+  return planned().commits;
+}
+
+void skip_work(bool skips_work) noexcept {
+  planned().is_skipped = skips_work;
 }
 
 void stall(bool is_stalled) noexcept {

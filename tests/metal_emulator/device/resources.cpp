@@ -1,5 +1,7 @@
 #include "device/resources.hpp"
 
+#include <atomic>
+
 #include "device/control.hpp"
 #include "device/queue.hpp"
 
@@ -46,22 +48,30 @@ GIRIH_METHOD("MTLBuffer", "gpuAddress", [](DeviceBuffer* self, Selector) -> std:
   return reinterpret_cast<std::uint64_t>(self->data) + kGpuOffset;
 });
 
+std::atomic<int>& changes() noexcept {
+  static std::atomic<int> count = 0;
+  return count;
+}
 GIRIH_METHOD("MTLDevice", "newResidencySetWithDescriptor:error:",
              [](Object*, Selector, Object*, Object**) -> Object* {
                return create<ResidencySet>();
              });
 GIRIH_METHOD("MTLResidencySet",
              "addAllocation:", [](ResidencySet* self, Selector, Allocation* buffer) {
+               ++changes();
                self->wanted.insert(buffer->data);
              });
 GIRIH_METHOD("MTLResidencySet",
              "removeAllocation:", [](ResidencySet* self, Selector, Allocation* buffer) {
+               ++changes();
                if (self->wanted.erase(buffer->data) == 0) {
                  misuse("an allocation is removed that is not in the residency set");
                }
              });
-GIRIH_METHOD("MTLResidencySet", "commit",
-             [](ResidencySet* self, Selector) { self->committed = self->wanted; });
+GIRIH_METHOD("MTLResidencySet", "commit", [](ResidencySet* self, Selector) {
+  ++changes();
+  self->committed = self->wanted;
+});
 
 GIRIH_METHOD("MTLDevice", "newArgumentTableWithDescriptor:error:",
              [](Object*, Selector, ArgumentTableDescriptor* descriptor, Object**) -> Object* {
@@ -96,4 +106,9 @@ GIRIH_METHOD("MTLSharedEvent", "waitUntilSignaledValue:timeoutMS:",
              });
 
 }  // namespace
+
+int residency_changes() noexcept {
+  return changes();
+}
+
 }  // namespace girih::inline v0::emulator

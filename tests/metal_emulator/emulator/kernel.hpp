@@ -18,10 +18,12 @@ struct Arguments {
   void* threadgroup[kMaxBuffers] = {};  ///< set by the dispatch
 };
 
-/// A buffer that a kernel declares, and the bytes of what it points or refers to.
+/// A buffer, or memory of the threadgroup, that a kernel declares, and the bytes of what it points
+/// or refers to.
 struct BufferBinding {
   unsigned index = 0;
-  std::size_t bytes = 0;  ///< 0: of no buffer
+  std::size_t bytes = 0;  ///< 0: neither
+  bool is_threadgroup = false;
 };
 
 /// A compiled kernel. Registered by the code that bind.py writes.
@@ -132,6 +134,10 @@ constexpr BufferBinding kBindingOf{};
 template <class P, unsigned kIndex, bool kOptional>
 constexpr BufferBinding kBindingOf<P, BufferParameter<kIndex, kOptional>>{
     kIndex, sizeof(std::remove_pointer_t<std::remove_reference_t<P>>)};
+
+template <class P, unsigned kIndex>
+constexpr BufferBinding kBindingOf<P, ThreadgroupParameter<kIndex>>{
+    kIndex, sizeof(std::remove_pointer_t<P>), true};
 
 /// The call of kernel `kFunction` whose parameters have these attributes.
 template <auto kFunction, class... Parameters>

@@ -69,6 +69,10 @@ struct Config {
   bool truncates_f32 = true;
   /// A matrix unit that is wrong: sums of matmul2d are one too large.
   bool breaks_matmul = false;
+  /// One that drops the lowest bit of each operand.
+  bool drops_low_bits = false;
+  /// Sums of simdgroup_matrix are one too large.
+  bool breaks_simdgroup_matrix = false;
   std::size_t threadgroup_memory = 32768;
 };
 extern Config the_config;

@@ -29,6 +29,7 @@ class Metal : public ::testing::Test {
       emulator::fail_library(library, "");
     }
     emulator::stall(false);
+    emulator::skip_work(false);
   }
   static Result<Runtime> open(const RuntimeOptions& options = {.backend = Backend::Metal}) {
     return Runtime::open(options);
@@ -105,18 +106,29 @@ TEST_F(Metal, AMatrixUnitThatIsWrongIsTurnedOff) {
   EXPECT_TRUE(succeeded(multiply(healthy, DType::F16)));
 }
 
-TEST_F(Metal, FailuresOfCommandBuffersAreToldApart) {
-  struct Case {
-    long number;
-    Code code;
-  };
-  for (const auto& [number, code] :
-       {Case{1, Code::TimedOut}, {3, Code::OutOfMemory}, {4, Code::DeviceFailed}}) {
+TEST_F(Metal, AMatrixUnitThatDropsTheLowestBitsIsTurnedOff) {
+  for (const DType dtype : {DType::F16, DType::BF16, DType::I8}) {
+    emulator::config().drops_low_bits = true;
     Runtime runtime = must(open());
-    must(multiply(runtime, DType::F32));
-    emulator::fail_next_commit(number, "the reason given");
-    EXPECT_TRUE(refused(runtime.synchronize(), code, "the reason given"));
+    EXPECT_TRUE(refused(multiply(runtime, dtype), Code::BackendUnavailable, "trial"));
+    emulator::config().drops_low_bits = false;
+    Runtime healthy = must(open());
+    EXPECT_TRUE(succeeded(multiply(healthy, dtype)));
   }
+}
+
+TEST_F(Metal, APortableRowThatIsWrongIsTurnedOffByTheTrialOfAnother) {
+  emulator::config().breaks_simdgroup_matrix = true;
+  Runtime runtime = must(open());
+  EXPECT_TRUE(succeeded(multiply(runtime, DType::F16)));
+  emulator::config().breaks_simdgroup_matrix = false;
+  EXPECT_TRUE(refused(multiply(runtime, DType::F16, Path::Portable), Code::GemmNoKernel, "trial"));
+}
+
+TEST_F(Metal, ATrialDoesWithoutAPortableRowThatDoesNotCompile) {
+  emulator::fail_library("gemm_simdgroup", "program_source:7:3: error: no such thing");
+  Runtime runtime = must(open());
+  EXPECT_TRUE(succeeded(multiply(runtime, DType::F16)));
 }
 
 TEST_F(Metal, AGpuThatDoesNotFinishIsATimeOut) {
@@ -140,6 +152,46 @@ TEST_F(Metal, MemoryHasTwoLimits) {
   EXPECT_TRUE(refused(runtime.tensor({1 << 20}, DType::I8), Code::OutOfMemory, "working set"));
   live.clear();
   EXPECT_TRUE(succeeded(runtime.tensor({1 << 19}, DType::I8)));
+}
+
+TEST_F(Metal, LongWorkIsSplitAtTheBordersOfOperations) {
+  emulator::skip_work(true);
+  Runtime runtime = must(open());
+  const Tensor a = must(runtime.tensor({2048, 2048}, DType::F32));
+  const Tensor c = must(runtime.tensor({2048, 2048}, DType::F32));
+  const GemmDesc product{.a = a, .b = a, .c = c};
+  const double seconds = must(plan(runtime, product)).predicted_seconds;
+  ASSERT_GT(seconds, 1e-3);
+  ASSERT_LT(seconds, 0.05);
+  const auto count = static_cast<int>(1 / seconds);  // a second of work
+  const auto expect_split = [&](auto step) {
+    must(runtime.synchronize());
+    const int before = emulator::commits();
+    for (int i = 0; i < count; ++i) must(step());
+    EXPECT_GE(emulator::commits() - before, 9);
+    EXPECT_LE(emulator::commits() - before, 20);
+  };
+  expect_split([&] { return gemm(runtime, product); });
+  Graph graph = must(capture(runtime, [&] { return gemm(runtime, product); }));
+  expect_split([&] { return graph.replay(); });
+  must(runtime.synchronize());
+}
+
+TEST_F(Metal, MemoryIsMadeResidentOnceAndNotAgain) {
+  Runtime runtime = must(open());
+  const Tensor a = must(runtime.tensor({64, 64}, DType::F32));
+  const Tensor c = must(runtime.tensor({64, 64}, DType::F32));
+  const auto step = [&] {
+    must(gemm(runtime, {.a = a, .b = a, .c = c}));
+    must(fill(runtime, {.destination = a, .value = 1}));
+    must(runtime.synchronize());
+  };
+  step();
+  const int before = emulator::residency_changes();
+  for (int i = 0; i < 10; ++i) step();
+  EXPECT_EQ(emulator::residency_changes(), before);
+  (void)must(runtime.tensor({4096, 4096}, DType::F32));
+  EXPECT_GT(emulator::residency_changes(), before);
 }
 
 TEST_F(Metal, NothingIsLeftBehind) {

@@ -18,3 +18,13 @@ struct Line {
     uint3 thread_place [[thread_position_in_threadgroup]]) {
   out[group.y * 64 + thread_place.y * 16 + thread_place.x] = group.y * 100 + thread_place.y;
 }
+
+[[kernel]] void reverse_part(threadgroup uint* part [[threadgroup(0)]],
+                             device uint* out [[buffer(0)]],
+                             uint i [[thread_index_in_threadgroup]],
+                             uint n [[threads_per_threadgroup]],
+                             uint group [[threadgroup_position_in_grid]]) {
+  part[i] = i;
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  out[group * n + i] = part[n - 1 - i];
+}

@@ -47,7 +47,7 @@ class MetalOverlay : public ::testing::Test {
 
 TEST_F(MetalOverlay, TextFromMemoryAndFromAFileRuns) {
   EXPECT_EQ(must(add_kernels(runtime_, image_of(text_))),
-            (std::vector<std::string>{"along_line", "write_places"}));
+            (std::vector<std::string>{"along_line", "write_places", "reverse_part"}));
   must(run_line(x_, y_, {2, 1}));
   EXPECT_EQ(floats_of(runtime_, y_), Floats(40, 7));
   EXPECT_EQ(runtime_.dispatch_count(), 1U);
@@ -55,7 +55,7 @@ TEST_F(MetalOverlay, TextFromMemoryAndFromAFileRuns) {
                     ("girih_overlay_" + std::to_string(runtime_.id()) + ".metal");
   std::ofstream(path) << text_;
   Runtime other = must(Runtime::open({.backend = Backend::Metal}));
-  EXPECT_EQ(must(add_kernels(other, {.image = {}, .path = path.string()})).size(), 2U);
+  EXPECT_EQ(must(add_kernels(other, {.image = {}, .path = path.string()})).size(), 3U);
   std::filesystem::remove(path);
   EXPECT_TRUE(refused(add_kernels(other, {.image = {}, .path = path.string()}), Code::FileNotFound,
                       path.string()));
@@ -89,6 +89,42 @@ TEST_F(MetalOverlay, LaunchesAreNodesOfAGraphBetweenOurs) {
     must(graph.replay());
     EXPECT_EQ(floats_of(runtime_, z), Floats(40, 6));
   }
+}
+
+TEST_F(MetalOverlay, ThreadgroupMemoryIsAsLongAsTheLaunchAsks) {
+  add();
+  const Tensor out = must(runtime_.tensor({2, 33}, DType::I32));
+  const std::vector<KernelArgument> arguments = {out};
+  const auto reverse = [&](std::uint32_t threads, std::uint32_t bytes) {
+    return launch(runtime_, {.kernel = "reverse_part",
+                             .grid = {.x = 2},
+                             .block = {.x = threads},
+                             .shared_bytes = bytes,
+                             .arguments = arguments});
+  };
+  must(reverse(33, 33 * 4));  // rounded up to 144 bytes
+  Graph graph = must(capture(runtime_, [&] { return reverse(33, 33 * 4); }));
+  for (int i = 0; i < 2; ++i) {
+    std::vector<std::int32_t> got(66);
+    must(runtime_.download(out, std::span(got)));
+    EXPECT_EQ(got[0], 32);
+    EXPECT_EQ(got[33 + 32], 0);
+    must(fill(runtime_, {.destination = out, .value = 0}));
+    must(graph.replay());
+  }
+  EXPECT_TRUE(succeeded(reverse(1, 32768)));
+  EXPECT_TRUE(refused(reverse(1, 32769), Code::InvalidOption, "must be 1..32768"));
+  EXPECT_TRUE(refused(reverse(1, 0), Code::InvalidOption, "must be 1..32768"));
+  // None of it is left for the next kernel: 32 KiB would leave no room for a product's tiles.
+  must(gemm(runtime_, {.a = must(x_.reshape({8, 5})),
+                       .b = must(x_.reshape({5, 8})),
+                       .c = must(runtime_.tensor({8, 8}, DType::F32))}));
+  EXPECT_TRUE(succeeded(runtime_.synchronize()));
+}
+
+TEST_F(MetalOverlay, ThreadgroupMemoryOfAnotherIndexIsRefused) {
+  EXPECT_TRUE(refused(add_kernels(runtime_, image_of(text_of("overlay_second"))),
+                      Code::FileUnsupported, "threadgroup(1)"));
 }
 
 TEST_F(MetalOverlay, TheCompilersTextComesBack) {

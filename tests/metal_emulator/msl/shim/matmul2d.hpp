@@ -53,8 +53,20 @@ GIRIH_EMULATOR_UNCHECKED inline float seen(float value) {
   if (!emulator::config().truncates_f32) return value;
   return __builtin_bit_cast(float, __builtin_bit_cast(uint, value) & 0xFFFFE000U);
 }
+/// The value without the lowest bit of its significand; of tf32, for f32.
+template <class Sum, class T>
+GIRIH_EMULATOR_UNCHECKED inline Sum without_low_bit(T value) {
+  if constexpr (std::is_integral_v<T>) {
+    return static_cast<Sum>(value & ~1);
+  } else {
+    constexpr uint kLowest = is_same_v<T, bfloat> ? 1U << 16 : 1U << 13;
+    const auto bits = __builtin_bit_cast(uint, static_cast<float>(value));
+    return __builtin_bit_cast(float, bits & ~kLowest);
+  }
+}
 template <class Sum, class T>
 GIRIH_EMULATOR_UNCHECKED inline Sum operand_value(T value) {
+  if (emulator::config().drops_low_bits) return without_low_bit<Sum>(value);
   if constexpr (is_same_v<T, float>) return seen(value);
   return static_cast<Sum>(value);
 }
