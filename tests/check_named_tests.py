@@ -13,7 +13,8 @@ import sys
 
 DOCS = pathlib.Path(__file__).resolve().parents[1] / "docs"
 # Documents that are nothing without such a table.
-PROMISING = ["parity.md", "embedding.md", "threads.md", "determinism.md"]
+PROMISING = ["parity.md", "embedding.md", "threads.md", "determinism.md",
+             "grouped.md"]
 
 
 def promises(text):

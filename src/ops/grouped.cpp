@@ -225,6 +225,22 @@ GemmDesc product_of(const GroupedGemmDesc& desc) noexcept {
           .workspace = desc.workspace};
 }
 
+GroupedGemmDesc grouped_desc(const GemmDesc& product, const Tensor& offsets) noexcept {
+  return {.a = product.a,
+          .b = product.b,
+          .c = product.c,
+          .offsets = offsets,
+          .alpha = product.alpha,
+          .beta = product.beta,
+          .a_scale = product.a_scale,
+          .b_scale = product.b_scale,
+          .epilogue = product.epilogue,
+          .precision = product.precision,
+          .path = product.path,
+          .reproducibility = product.reproducibility,
+          .workspace = product.workspace};
+}
+
 GroupRows rows_of_group(const GroupedGemmProblem& problem, const std::int32_t* offsets,
                         std::int64_t group) noexcept {
   const std::int32_t* const begin = offsets + group * problem.offset_stride;

@@ -65,6 +65,8 @@ GroupedGemmOperands bind(const GroupedGemmDesc& desc) noexcept;
 std::array<const Tensor*, 11> tensors_of(const GroupedGemmDesc& desc) noexcept;
 /// The views of all groups in the places of one product's.
 GemmDesc product_of(const GroupedGemmDesc& desc) noexcept;
+/// The inverse.
+GroupedGemmDesc grouped_desc(const GemmDesc& product, const Tensor& offsets) noexcept;
 
 /// Rows of one group, of offsets in host memory that `check_offsets` has passed.
 GroupRows rows_of_group(const GroupedGemmProblem& problem, const std::int32_t* offsets,

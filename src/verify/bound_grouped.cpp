@@ -9,21 +9,6 @@
 namespace girih::inline v0::verify {
 namespace {
 
-GroupedGemmDesc with_offsets(const GemmDesc& product, const Tensor& offsets) {
-  return {.a = product.a,
-          .b = product.b,
-          .c = product.c,
-          .offsets = offsets,
-          .alpha = product.alpha,
-          .beta = product.beta,
-          .a_scale = product.a_scale,
-          .b_scale = product.b_scale,
-          .epilogue = product.epilogue,
-          .precision = product.precision,
-          .path = product.path,
-          .reproducibility = product.reproducibility};
-}
-
 /// NaN in the slices [0, begin) and [end, ...) of one dimension of a matrix.
 void spoil_outside(GuardedTensor& matrix, int dimension, std::int64_t begin, std::int64_t end) {
   if (!is_float(matrix.tensor().dtype())) return;
@@ -49,7 +34,7 @@ Result<BoundGrouped> BoundGrouped::make(Runtime& runtime, const GroupedCase& gro
   auto product = BoundGemm::place(
       runtime, grouped_case.product, [&](const GemmDesc& desc) -> Result<GemmProblem> {
         auto problem =
-            check(with_offsets(desc, result.offsets_->tensor()), {.runtime = runtime.id()});
+            check(grouped_desc(desc, result.offsets_->tensor()), {.runtime = runtime.id()});
         if (!problem) return problem.error();
         result.problem_ = *problem;
         return problem->product;
@@ -60,7 +45,7 @@ Result<BoundGrouped> BoundGrouped::make(Runtime& runtime, const GroupedCase& gro
 }
 
 GroupedGemmDesc BoundGrouped::desc() const {
-  return with_offsets(product_->desc(), offsets_->tensor());
+  return grouped_desc(product_->desc(), offsets_->tensor());
 }
 
 Result<Plan> BoundGrouped::plan(Runtime& runtime) const {

@@ -16,7 +16,7 @@ class ReplayLine(CommandTest):
         return self.path("calls.txt").read_text(encoding="utf-8").splitlines()
 
     def test_recorded_calls_of_every_operation_run_again_and_are_right(self):
-        for op in ("gemm", "copy", "cast", "fill"):
+        for op in ("gemm", "grouped_gemm", "copy", "cast", "fill"):
             with self.subTest(op):
                 lines = self.trace("verify", "--op", op, "--cases", "12", "--seed", "3")
                 self.assertGreater(len(lines), 12)
@@ -49,6 +49,16 @@ class ReplayLine(CommandTest):
         self.assertIn("line 1: ", result.stderr)
         tf32 = GEMM.replace("bf16", "f32").replace("@2", "@4") + " precision=tf32"
         self.assertEqual(self.run_girih("replay-line", tf32).returncode, UNSUPPORTED)
+
+    def test_groups_get_equal_shares_of_the_rows(self):
+        start = "girih-call-1 grouped_gemm backend=cpu threads=2 offsets=i32[4]:2@4 "
+        for operands in ("a=bf16[50,20]:20,1@0 b=bf16[3,20,6]:120,1,20@0 c=f32[50,6]:6,1@0",
+                         "a=f32[5,50]:50,1@0 b=f32[50,6]:6,1@0 c=f32[3,5,6]:30,6,1@0 beta=1"):
+            line = self.succeed_json("replay-line", "--verify", start + operands)["lines"][0]
+            self.assertEqual((line["op"], line["outcome"]), ("grouped_gemm", "verified"))
+            run = self.run_girih("replay-line", start.replace("i32", "f32") + operands)
+            self.assertEqual(run.returncode, INVALID)
+            self.assertIn("i32", run.stderr)
 
     def test_every_line_is_gone_through(self):
         large = FILL.replace("[4]", "[9999999999]")

@@ -213,5 +213,28 @@ TEST_P(GroupedFuzzQuick, Passes) {
 
 GIRIH_FOR_ALL_LANES(GroupedFuzzQuick);
 
+class GroupedRows : public BackendTest {};
+
+TEST_P(GroupedRows, EveryRowThatServesGroupsIsRun) {
+  for (const UsableKernel& kernel : usable_kernels(GetParam(), Op::Gemm)) {
+    if (!kernel.info.groups) continue;
+    Runtime runtime = open(GetParam(), {.force_kernel = std::string(kernel.info.name)});
+    int passed = 0;
+    for (std::uint64_t i = 0; i < 40; ++i) {
+      const GroupedCase x = verify::make_grouped_case(9, i);
+      const CaseReport report = verify::run_case(runtime, x, static_cast<verify::Mode>(i % 3),
+                                                 grouped_gemm, verify::Refusals::OfTheRow);
+      EXPECT_FALSE(report.failed())
+          << x.to_string() << "\n  on " << kernel.info.name << ": " << report.detail;
+      if (report.outcome != CaseReport::Outcome::Passed) continue;
+      EXPECT_EQ(report.kernel, kernel.info.name);
+      ++passed;
+    }
+    EXPECT_GT(passed, 2) << kernel.info.name;
+  }
+}
+
+GIRIH_FOR_ALL_BACKENDS(GroupedRows);
+
 }  // namespace
 }  // namespace girih::testing

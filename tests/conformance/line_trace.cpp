@@ -95,6 +95,24 @@ TEST_P(LineTracing, AGateIsWrittenWhole) {
   EXPECT_EQ(got[0].status, status ? Code::Ok : Code::GemmNoKernel);
 }
 
+TEST_P(LineTracing, GroupedProductsSayWhereTheirOffsetsLie) {
+  Runtime runtime = open(GetParam());
+  const GroupedGemmDesc desc{
+      .a = must(runtime.tensor({8, 20}, DType::F32)),
+      .b = must(runtime.tensor({3, 20, 5}, DType::F32)),
+      .c = must(runtime.tensor({8, 5}, DType::F32)),
+      .offsets = must(must(runtime.tensor({9}, DType::I32)).view({4}, {2}, 1))};
+  static_cast<void>(grouped_gemm(runtime, desc));
+  const std::vector<CallLine> got = lines();
+  ASSERT_EQ(got.size(), 1U);
+  EXPECT_EQ(got[0].op, Op::GroupedGemm);
+  EXPECT_EQ(got[0].b->shape, (Shape{3, 20, 5}));
+  EXPECT_EQ(got[0].offsets->shape, Shape{4});
+  EXPECT_EQ(got[0].offsets->strides, Strides{2});
+  EXPECT_EQ(got[0].offsets->alignment, 4);
+  EXPECT_EQ(got[0].status, GetParam() == Backend::Cpu ? Code::Ok : Code::GemmNoKernel);
+}
+
 TEST_P(LineTracing, WithoutItNothingIsWritten) {
   const ScopedVariable off("GIRIH_TRACE", "");
   Runtime runtime = open(GetParam());

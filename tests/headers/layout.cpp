@@ -42,6 +42,8 @@ __attribute__((section("girih_layout"), used)) const std::size_t layout[] = {
     TYPE(GemmDesc), AT(GemmDesc, b), AT(GemmDesc, c), AT(GemmDesc, alpha), AT(GemmDesc, beta),
     AT(GemmDesc, a_scale), AT(GemmDesc, b_scale), AT(GemmDesc, epilogue), AT(GemmDesc, precision),
     AT(GemmDesc, path), AT(GemmDesc, reproducibility), AT(GemmDesc, workspace),
+    TYPE(GroupedGemmDesc), AT(GroupedGemmDesc, offsets), AT(GroupedGemmDesc, alpha),
+    AT(GroupedGemmDesc, epilogue), AT(GroupedGemmDesc, workspace),
     TYPE(CopyDesc), TYPE(CastDesc), TYPE(FillDesc), AT(FillDesc, value), TYPE(OpDesc),
     TYPE(Traversal), TYPE(Plan), TYPE(Plan::Rejected), AT(Plan, tile), AT(Plan, split_k),
     AT(Plan, workspace_bytes), AT(Plan, reduction), AT(Plan, rejected),

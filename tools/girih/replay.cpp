@@ -8,6 +8,7 @@
 #include "girih/replay_operands.hpp"
 #include "reference/elementwise.hpp"
 #include "reference/gemm.hpp"
+#include "reference/grouped.hpp"
 
 namespace girih::cli {
 namespace {
@@ -22,6 +23,9 @@ constexpr double kRunsBudget = 0.25;  // seconds
 
 Status run(Runtime& runtime, const GemmDesc& desc) {
   return gemm(runtime, desc);
+}
+Status run(Runtime& runtime, const GroupedGemmDesc& desc) {
+  return grouped_gemm(runtime, desc);
 }
 Status run(Runtime& runtime, const CopyDesc& desc) {
   return copy(runtime, desc);
@@ -42,19 +46,33 @@ const Tensor& source_of(const Desc& desc) {
   return desc.source.tensor();
 }
 
-/// The product on the device against the oracle on the host.
+/// C on the device against the oracle on the host.
+Result<verify::Comparison> compare_c(ReplayOperands& operands, const Tensor& c,
+                                     const std::vector<double>& value,
+                                     const std::vector<double>& bound) {
+  const Result<std::vector<std::byte>> got = operands.observe(c);
+  if (!got) return got.error();
+  const Geometry geometry = ReplayOperands::geometry(c);
+  const std::int64_t begin = geometry.offset * bit_width(geometry.dtype) / 8;
+  return verify::compare(
+      value, bound, {{geometry.dtype, geometry.shape, geometry.strides, 0}, got->data() + begin});
+}
+
 Result<verify::Comparison> compare(Runtime& runtime, ReplayOperands& operands,
                                    const GemmDesc& desc) {
   const Result<GemmProblem> problem = check(desc, {.runtime = runtime.id()});
   if (!problem) return problem.error();
-  const Result<std::vector<std::byte>> got = operands.observe(desc.c.tensor());
-  if (!got) return got.error();
   const GemmReference reference = reference_gemm(*problem, operands.host(desc));
-  const Geometry geometry = ReplayOperands::geometry(desc.c.tensor());
-  const std::int64_t begin = geometry.offset * bit_width(geometry.dtype) / 8;
-  return verify::compare(
-      reference.value, reference.bound,
-      {{geometry.dtype, geometry.shape, geometry.strides, 0}, got->data() + begin});
+  return compare_c(operands, desc.c.tensor(), reference.value, reference.bound);
+}
+
+Result<verify::Comparison> compare(Runtime& runtime, ReplayOperands& operands,
+                                   const GroupedGemmDesc& desc) {
+  const Result<GroupedGemmProblem> problem = check(desc, {.runtime = runtime.id()});
+  if (!problem) return problem.error();
+  // The groups of `ReplayOperands` have every row.
+  const GroupedGemmReference reference = reference_grouped_gemm(*problem, operands.host(desc));
+  return compare_c(operands, desc.c.tensor(), reference.value, reference.bound);
 }
 
 template <class Desc>
@@ -84,10 +102,13 @@ Result<double> timed(Runtime& runtime, const Desc& desc) {
 
 /// Refuses what the oracle would take too long over.
 Status check_oracle_time(const CallLine& line) {
-  if (line.op != Op::Gemm || !line.a || !line.c) return {};
+  if ((line.op != Op::Gemm && line.op != Op::GroupedGemm) || !line.a || !line.c) return {};
   const Shape& a = line.a->shape;
   double work = a.rank() > 0 ? static_cast<double>(a[a.rank() - 1]) : 1;
   for (int i = 0; i < line.c->shape.rank(); ++i) work *= static_cast<double>(line.c->shape[i]);
+  // Groups share the depth out where each has a C of its own.
+  const bool shares_depth = line.op == Op::GroupedGemm && line.c->shape.rank() == 3;
+  if (shares_depth) work /= std::max(1.0, static_cast<double>(line.c->shape[0]));
   const double seconds = work / kOracleRate;
   if (seconds <= kLongest) return {};
   return error(Code::InvalidOption,
@@ -141,6 +162,8 @@ Result<Replay> replay(Runtime& runtime, const CallLine& line, bool verify) {
   switch (line.op) {
     case Op::Gemm:
       return replay_desc(runtime, operands, operands.gemm(line), verify);
+    case Op::GroupedGemm:
+      return replay_desc(runtime, operands, operands.grouped_gemm(line), verify);
     case Op::Copy:
       return replay_desc(runtime, operands, operands.copy(line), verify);
     case Op::Cast:

@@ -1,5 +1,7 @@
 #include "girih/replay_operands.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "core/checked.hpp"
@@ -111,6 +113,34 @@ Result<GemmDesc> ReplayOperands::gemm(const CallLine& line) {
   return desc;
 }
 
+Result<Tensor> ReplayOperands::make_offsets(const CallLine& line) {
+  Result<Tensor> offsets = make(line.offsets, "offsets");
+  const bool can_be_set = offsets && *offsets && offsets->dtype() == DType::I32 &&
+                          offsets->rank() == 1 && offsets->extent(0) > 1 && line.a && line.c &&
+                          line.a->shape.rank() == 2 && line.c->shape.rank() >= 2;
+  if (!can_be_set) return offsets;  // the call is refused whatever they hold
+  const bool by_rows = line.c->shape.rank() == 2;
+  const double rows = static_cast<double>(by_rows ? line.c->shape[0] : line.a->shape[1]);
+  const double most = std::numeric_limits<std::int32_t>::max();
+  const std::int64_t groups = offsets->extent(0) - 1;
+  Memory& memory = memories_.back();
+  for (std::int64_t g = 0; g <= groups; ++g) {
+    const double share = static_cast<double>(g) / static_cast<double>(groups);
+    store_element(memory.host.data(), DType::I32, offsets->offset() + g * offsets->strides()[0],
+                  std::floor(std::min(rows, most) * share));
+  }
+  GIRIH_TRY(runtime_.upload(memory.all, memory.host.data(), memory.host.size()));
+  return offsets;
+}
+
+Result<GroupedGemmDesc> ReplayOperands::grouped_gemm(const CallLine& line) {
+  Result<GemmDesc> product = gemm(line);
+  if (!product) return product.error();
+  Result<Tensor> offsets = make_offsets(line);
+  if (!offsets) return offsets.error();
+  return grouped_desc(*product, *offsets);
+}
+
 Result<CopyDesc> ReplayOperands::copy(const CallLine& line) {
   Result<Tensor> source = make(line.source, "source");
   if (!source) return source.error();
@@ -158,6 +188,11 @@ GemmOperands ReplayOperands::host(const GemmDesc& desc) {
   if (desc.alpha.on_device()) operands.alpha = floats(desc.alpha.tensor());
   if (desc.beta.on_device()) operands.beta = floats(desc.beta.tensor());
   return operands;
+}
+
+GroupedGemmOperands ReplayOperands::host(const GroupedGemmDesc& desc) {
+  return {.product = host(product_of(desc)),
+          .offsets = reinterpret_cast<const std::int32_t*>(host_address(desc.offsets.tensor()))};
 }
 
 ElementwiseOperands ReplayOperands::host(const Tensor& source, const Tensor& destination) {

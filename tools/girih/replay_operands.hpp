@@ -10,6 +10,7 @@
 #include "ops/call_line.hpp"
 #include "ops/elementwise.hpp"
 #include "ops/gemm.hpp"
+#include "ops/grouped.hpp"
 #include "verify/host_view.hpp"
 
 namespace girih::cli {
@@ -21,12 +22,15 @@ class ReplayOperands {
   explicit ReplayOperands(Runtime& runtime) noexcept : runtime_(runtime) {}
 
   Result<GemmDesc> gemm(const CallLine& line);
+  /// The rows are spread evenly over the groups, all of them.
+  Result<GroupedGemmDesc> grouped_gemm(const CallLine& line);
   Result<CopyDesc> copy(const CallLine& line);
   Result<CastDesc> cast(const CallLine& line);
   Result<FillDesc> fill(const CallLine& line);
 
   /// Host addresses of what the last descriptor binds.
   [[nodiscard]] GemmOperands host(const GemmDesc& desc);
+  [[nodiscard]] GroupedGemmOperands host(const GroupedGemmDesc& desc);
   [[nodiscard]] ElementwiseOperands host(const Tensor& source, const Tensor& destination);
   /// What the device holds of `tensor` now.
   Result<std::vector<std::byte>> observe(const Tensor& tensor);
@@ -41,6 +45,7 @@ class ReplayOperands {
   Result<Tensor> make(const std::optional<ViewLine>& view, const char* what);
   Result<std::optional<Tensor>> make_optional(const std::optional<ViewLine>& view,
                                               const char* what);
+  Result<Tensor> make_offsets(const CallLine& line);
   Result<ScalarArg<float>> make_scalar(const ScalarLine& scalar);
   [[nodiscard]] Memory* memory_of(const Tensor& tensor);
   [[nodiscard]] std::byte* host_address(const Tensor& tensor);

@@ -8,6 +8,7 @@
 #include "core/format.hpp"
 #include "girih/commands.hpp"
 #include "girih/print.hpp"
+#include "verify/bound_grouped.hpp"
 #include "verify/elementwise_case.hpp"
 
 namespace girih::cli {
@@ -51,11 +52,16 @@ std::string command_for(const VerifyOptions& options, std::uint64_t index) {
 /// Runs one case in one mode; `description` becomes its line.
 CaseReport run_one(Runtime& runtime, const VerifyOptions& options, std::uint64_t index, Mode mode,
                    const verify::GemmLauncher& launcher, std::string& description) {
+  const Refusals refusals = options.kernel.empty() ? Refusals::OfTheCase : Refusals::OfTheRow;
   if (options.op == Op::Gemm) {
     const verify::GemmCase x = verify::make_gemm_case(options.seed, index);
     description = x.to_string();
-    return run_case(runtime, x, mode, launcher,
-                    options.kernel.empty() ? Refusals::OfTheCase : Refusals::OfTheRow);
+    return run_case(runtime, x, mode, launcher, refusals);
+  }
+  if (options.op == Op::GroupedGemm) {
+    const verify::GroupedCase x = verify::make_grouped_case(options.seed, index);
+    description = x.to_string();
+    return run_case(runtime, x, mode, grouped_gemm, refusals);
   }
   const verify::ElementwiseCase x = verify::make_elementwise_case(options.op, options.seed, index);
   description = x.to_string();

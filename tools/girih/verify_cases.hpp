@@ -40,7 +40,7 @@ struct VerifyTally {
 };
 
 /// Runs every case eagerly, then captured and replayed with changed contents. `launcher` encodes
-/// the products: a test passes a wrong one.
+/// the products of gemm: a test passes a wrong one.
 VerifyTally verify_cases(Runtime& runtime, const VerifyOptions& options,
                          const verify::GemmLauncher& launcher = gemm);
 /// Prints what was found and gives the exit code.

@@ -43,14 +43,14 @@ Option any_option(Random& random, int last) {
 }
 
 CallLine any_line(Random& random) {
-  CallLine line{.op = static_cast<Op>(random.integer(0, 3)),
+  CallLine line{.op = static_cast<Op>(random.integer(0, static_cast<int>(Op::GroupedGemm))),
                 .backend = static_cast<Backend>(random.integer(0, 3)),
                 .threads = static_cast<int>(random.integer(1, kMaxThreads)),
                 .captured = random.one_in(2),
                 .kernel = random.one_in(4) ? "" : "cpu_gemm_f32_6x16_avx2",
                 .status = random.one_in(2) ? Code::Ok : Code::GemmAliasing,
                 .microseconds = random.real()};
-  if (line.op != Op::Gemm) {
+  if (line.op != Op::Gemm && line.op != Op::GroupedGemm) {
     if (line.op != Op::Fill) line.source = any_view(random);
     line.destination = any_view(random);
     if (line.op == Op::Fill) line.value = random.real() * 1e300;
@@ -60,6 +60,7 @@ CallLine any_line(Random& random) {
                     &CallLine::a_scale, &CallLine::b_scale, &CallLine::workspace}) {
     line.*view = any_view(random);
   }
+  if (line.op == Op::GroupedGemm) line.offsets = any_view(random);
   line.residual_is_c = random.one_in(2);
   line.a_granularity = any_option<Granularity>(random, 2);
   line.b_granularity = any_option<Granularity>(random, 2);

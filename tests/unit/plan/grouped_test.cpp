@@ -1,0 +1,124 @@
+#include "plan/grouped.hpp"
+
+#include <algorithm>
+#include <gtest/gtest.h>
+
+#include "runtime/registry.hpp"
+#include "support/expect.hpp"
+
+namespace girih {
+namespace {
+
+using testing::must;
+using testing::refused;
+
+Geometry dense(const Shape& shape, DType dtype) {
+  return {dtype, shape, contiguous_strides(shape), 0};
+}
+
+GroupedGemmSpec by_rows(std::int64_t groups, std::int64_t rows, std::int64_t n, std::int64_t k) {
+  return {.product = {.a = dense({rows, k}, DType::BF16),
+                      .b = dense({groups, k, n}, DType::BF16),
+                      .c = dense({rows, n}, DType::BF16)},
+          .offsets = dense({groups + 1}, DType::I32)};
+}
+GroupedGemmSpec by_depth(std::int64_t groups, std::int64_t m, std::int64_t n, std::int64_t rows) {
+  return {.product = {.a = dense({m, rows}, DType::BF16),
+                      .b = dense({rows, n}, DType::BF16),
+                      .c = dense({groups, m, n}, DType::F32)},
+          .offsets = dense({groups + 1}, DType::I32)};
+}
+
+SelectionContext context_of(const DeviceInfo& device, int threads) {
+  return {.device = &device,
+          .kernels = kernels_of(device.backend),
+          .threads = threads,
+          .forced_kernel = ""};
+}
+
+TEST(GroupedSelectTest, BackendsWithoutKernelsRefuse) {
+  int refusals = 0;
+  for (const DeviceInfo& device : device_fixtures()) {
+    const auto choice = select(must(check(by_rows(8, 512, 64, 64))), context_of(device, 1));
+    if (device.backend == Backend::Cpu) {
+      EXPECT_TRUE(testing::succeeded(choice)) << device.name;
+      continue;
+    }
+    EXPECT_TRUE(refused(choice, Code::GemmNoKernel, "grouped_gemm"));
+    ++refusals;
+  }
+  EXPECT_GT(refusals, 1);
+}
+
+TEST(GroupedSelectTest, WorkspaceIsBoundedForAllSizesAndThreads) {
+  for (const DeviceInfo& device : device_fixtures()) {
+    if (device.backend != Backend::Cpu) continue;
+    for (const int threads : {1, 2, 16, 64, 256}) {
+      for (const std::int64_t groups : {1, 8, 512}) {
+        for (const std::int64_t rows : {1, 4096, 1'000'000}) {
+          for (const std::int64_t width : {16, 2048, 14336}) {
+            for (const GroupedGemmSpec& spec :
+                 {by_rows(groups, rows, width, 4096), by_depth(groups, width, 4096, rows)}) {
+              const GroupedGemmSelection choice =
+                  must(select(must(check(spec)), context_of(device, threads)));
+              EXPECT_LE(choice.workspace_bytes, std::int64_t{64} << 20)
+                  << device.name << " " << threads << " " << groups << " " << rows << " " << width;
+              EXPECT_GE(choice.workspace_bytes, choice.together.workspace_bytes);
+              EXPECT_GE(choice.workspace_bytes,
+                        choice.alone.workspace_bytes * choice.concurrent_groups);
+              EXPECT_LE(choice.concurrent_groups, choice.threads);
+              EXPECT_LE(choice.threads, threads);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(GroupedSelectTest, ExplainsWhatItChose) {
+  const auto device = std::find_if(device_fixtures().begin(), device_fixtures().end(),
+                                   [](const DeviceInfo& x) { return x.backend == Backend::Cpu; });
+  ASSERT_NE(device, device_fixtures().end());
+  const GroupedGemmProblem problem = must(check(by_rows(128, 8192, 2048, 4096)));
+  const Plan plan = must(explain(problem, context_of(*device, 2)));
+  EXPECT_EQ(plan.flops, 2.0 * 8192 * 2048 * 4096);
+  EXPECT_GT(plan.predicted_seconds, 0);
+  EXPECT_NE(plan.to_string().find("128 groups share the rows"), std::string::npos);
+  EXPECT_NE(plan.to_string().find("one a thread"), std::string::npos);
+  EXPECT_EQ(plan.rejected.size() + 1,
+            static_cast<std::size_t>(
+                std::count_if(kernels_of(Backend::Cpu).begin(), kernels_of(Backend::Cpu).end(),
+                              [](const KernelInfo& row) { return row.serves(Op::GroupedGemm); })));
+}
+
+TEST(GroupedSelectTest, AForcedRowBindsGroupsToo) {
+  for (const DeviceInfo& device : device_fixtures()) {
+    if (device.backend != Backend::Cpu) continue;
+    SelectionContext context = context_of(device, 2);
+    const GroupedGemmProblem problem = must(check(by_rows(4, 100, 20, 30)));
+    context.forced_kernel = "cpu_gemm_f32_4x4_scalar";
+    EXPECT_EQ(must(select(problem, context)).kernel->name, context.forced_kernel);
+    context.forced_kernel = "cpu_gemm_i8_4x4_scalar";
+    EXPECT_TRUE(refused(select(problem, context), Code::GemmNoKernel, "i8"));
+    context.forced_kernel = "cpu_copy_any_32x32_scalar";
+    EXPECT_TRUE(refused(select(problem, context), Code::GemmUnknownKernel, "no row of"));
+  }
+}
+
+TEST(GroupedSelectTest, ATooSmallWorkspaceIsRefused) {
+  const auto device = std::find_if(device_fixtures().begin(), device_fixtures().end(),
+                                   [](const DeviceInfo& x) { return x.backend == Backend::Cpu; });
+  ASSERT_NE(device, device_fixtures().end());
+  GroupedGemmSpec spec = by_rows(4, 100, 200, 300);
+  const std::int64_t needed =
+      must(select(must(check(spec)), context_of(*device, 2))).workspace_bytes;
+  spec.product.workspace_bytes = needed;
+  EXPECT_TRUE(testing::succeeded(select(must(check(spec)), context_of(*device, 2))));
+  spec.product.workspace_bytes = needed - 1;
+  EXPECT_TRUE(refused(select(must(check(spec)), context_of(*device, 2)), Code::WorkspaceTooSmall,
+                      "workspace"));
+}
+
+}  // namespace
+}  // namespace girih
