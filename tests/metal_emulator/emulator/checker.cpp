@@ -32,19 +32,26 @@ bool is_ordered(const Access& earlier, const Access& now) noexcept {
   return !kIsDevice || earlier.simd_group < execution().first_unordered;
 }
 
-[[noreturn]] void fail_race(const Access& earlier, const char* what, bool is_write,
-                            const Where& where, const Site& site) {
+std::string race_text(const Access& earlier, const char* what, bool is_write, const Where& where,
+                      const Site& site) {
   const Execution& run = execution();
   std::string text = std::string(is_write ? "write" : "read") + " of " + where.memory +
                      " at byte " + std::to_string(where.offset) + ", " + describe(site);
   if (earlier.simd_group < run.first_of_dispatch) {
-    fail("hazard", text + ", after a " + what + " by an earlier dispatch with no barrier between");
+    return text + ", after a " + what + " by an earlier dispatch with no barrier between";
   }
   text += std::string(", and a ") + what + " by ";
   text += "simdgroup " + std::to_string(earlier.simd_group % kNumbersPerThreadgroup) + ", lane " +
           std::to_string(earlier.lane);
   if (!earlier.is_of_threadgroup(run.lane->place)) text += " of another threadgroup";
-  fail("race", text + " are not ordered by a barrier");
+  return text + " are not ordered by a barrier";
+}
+
+[[noreturn]] void fail_race(const Access& earlier, const char* what, bool is_write,
+                            const Where& where, const Site& site) {
+  const bool is_hazard = earlier.simd_group < execution().first_of_dispatch;
+  fail(is_hazard ? "hazard" : "race",
+       [&] { return race_text(earlier, what, is_write, where, site); });
 }
 
 void note_read_in(Cell& cell, const Access& now) noexcept {
@@ -62,7 +69,8 @@ template <bool kIsDevice>
 [[gnu::noinline]] void fail_cell(const Cell& cell, const Access& now, bool is_write,
                                  const Where& where, const Site& site) {
   if (!kIsDevice && !is_write && !cell.write.is_of_threadgroup(now)) {
-    fail("uninitialised", "read of threadgroup memory that nobody wrote, " + describe(site));
+    fail("uninitialised",
+         [&] { return "read of threadgroup memory that nobody wrote, " + describe(site); });
   }
   const auto conflicts = [&](const Access& earlier) {
     const bool are_atomic = now.is_atomic != 0 && earlier.is_atomic != 0;
@@ -135,21 +143,25 @@ void check_threadgroup_access(const std::byte* address, std::size_t bytes, bool 
     }
     return;
   }
-  fail("bounds",
-       access_text(is_write, bytes) + " outside every threadgroup array, " + describe(site));
+  fail("bounds", [&] {
+    return access_text(is_write, bytes) + " outside every threadgroup array, " + describe(site);
+  });
 }
 
 void check_device_access(Buffer& buffer, const std::byte* address, std::size_t bytes, bool is_write,
                          const Access& now, const Site& site) {
   const std::ptrdiff_t offset = address - buffer.data;
   if (address < buffer.data || address + bytes > buffer.data + buffer.bytes) {
-    fail("bounds", access_text(is_write, bytes) + " at byte " + std::to_string(offset) + " of " +
-                       buffer.label + ", which has " + std::to_string(buffer.bytes) + ", " +
-                       describe(site));
+    fail("bounds", [&] {
+      return access_text(is_write, bytes) + " at byte " + std::to_string(offset) + " of " +
+             buffer.label + ", which has " + std::to_string(buffer.bytes) + ", " + describe(site);
+    });
   }
   if (!buffer.is_resident) {
-    fail("residency", access_text(is_write, bytes) + " of " + buffer.label +
-                          ", which is in no residency set of the queue, " + describe(site));
+    fail("residency", [&] {
+      return access_text(is_write, bytes) + " of " + buffer.label +
+             ", which is in no residency set of the queue, " + describe(site);
+    });
   }
   const auto first = static_cast<std::size_t>(offset);
   const Shadow::Cells cells = buffer.shadow.at(first, bytes);
@@ -176,8 +188,10 @@ void check_access(const void* address, std::size_t bytes, bool is_write, bool is
   if (is_program_memory(address)) return;
   char place[32];
   std::snprintf(place, sizeof(place), "%p", address);
-  fail("bounds", access_text(is_write, bytes) + " at " + place + ", which is in no buffer, " +
-                     describe(site));
+  fail("bounds", [&] {
+    return access_text(is_write, bytes) + " at " + place + ", which is in no buffer, " +
+           describe(site);
+  });
 }
 
 }  // namespace girih::inline v0::emulator

@@ -126,9 +126,11 @@ void require_same_passes(const Meeting& group) {
     if (passed == run.lane->passed) continue;
     const std::uint32_t first = std::min(passed, run.lane->passed);
     const bool is_known = first >= group.trail_begin;
-    fail("divergence", "lanes have returned before others of their SIMD group came to " +
-                           (is_known ? describe(group.trail[first - group.trail_begin])
-                                     : std::string("a function that needs all of them")));
+    fail("divergence", [&] {
+      return "lanes have returned before others of their SIMD group came to " +
+             (is_known ? describe(group.trail[first - group.trail_begin])
+                       : std::string("a function that needs all of them"));
+    });
   }
 }
 
@@ -164,8 +166,9 @@ void run_lane() {
   for (Meeting* meeting : {&group, &run.group}) {
     --meeting->alive;
     if (meeting->arrived > 0 && meeting->arrived == meeting->alive) {
-      fail("divergence",
-           "a lane returns while all others of its scope wait at " + describe(meeting->site));
+      fail("divergence", [&] {
+        return "a lane returns while all others of its scope wait at " + describe(meeting->site);
+      });
     }
   }
   for (;;) lane.fiber.yield();

@@ -20,7 +20,8 @@ bool same_site(const Site& a, const Site& b) noexcept {
 }
 
 [[noreturn]] void fail_apart(const Site& a, const Site& b) {
-  fail("divergence", "lanes of one scope are at " + describe(a) + " and at " + describe(b));
+  fail("divergence",
+       [&] { return "lanes of one scope are at " + describe(a) + " and at " + describe(b); });
 }
 
 /// Lanes of the SIMD group that take part have passed the same sites, and begin anew.
@@ -59,7 +60,8 @@ void meet(Scope scope, const Site& site, void* payload, Leader leader, bool is_b
   Meeting& meeting = meeting_of(scope, lane);
   ++statistics().rendezvous;
   if (is_barrier && meeting.alive != meeting.payloads.size()) {
-    fail("divergence", describe(site) + " is reached after lanes of the scope have returned");
+    fail("divergence",
+         [&] { return describe(site) + " is reached after lanes of the scope have returned"; });
   }
   if (meeting.arrived > 0 && !same_site(meeting.site, site)) {
     fail_apart(meeting.site, site);
@@ -141,15 +143,19 @@ void* threadgroup_array(const Site& site, std::size_t bytes) {
   if (index < run.arrays.size()) {
     const ThreadgroupArray& array = run.arrays[index];
     if (!same_site(array.site, site) || array.bytes != bytes) {
-      fail("divergence", "lanes declare different threadgroup arrays: " + describe(array.site) +
-                             " and " + describe(site));
+      fail("divergence", [&] {
+        return "lanes declare different threadgroup arrays: " + describe(array.site) + " and " +
+               describe(site);
+      });
     }
     return array.data;
   }
   const std::size_t used = run.array_bytes - kGap * run.arrays.size();
   if (used + bytes > config().threadgroup_memory || run.array_bytes + bytes > kArenaBytes) {
-    fail("limits", std::to_string(used + bytes) + " bytes of threadgroup memory, the device has " +
-                       std::to_string(config().threadgroup_memory) + ", " + describe(site));
+    fail("limits", [&] {
+      return std::to_string(used + bytes) + " bytes of threadgroup memory, the device has " +
+             std::to_string(config().threadgroup_memory) + ", " + describe(site);
+    });
   }
   // Shadows are kept from one threadgroup to the next: what they hold is told apart by its number.
   static std::map<std::size_t, Shadow> shadows;
@@ -176,30 +182,36 @@ void note_atomic(const void* address, std::size_t bytes, bool is_write, const Si
     check_access(address, bytes, is_write, true, site);
 }
 
-void fail(const char* kind, const std::string& text) {
+void note_finding(const char* kind, const std::string& text) {
   Execution& run = execution();
   if (run.lane == nullptr) throw Finding{kind, text};
-  if (!run.finding) {
-    run.finding = Finding{kind, std::string("kernel ") + run.kernel->name + ": " + text + " [" +
-                                    position(run.lane->ids) + "]"};
-  }
+  if (run.finding) return;
+  run.finding = Finding{kind, std::string("kernel ") + run.kernel->name + ": " + text + " [" +
+                                  position(run.lane->ids) + "]"};
+}
+
+void leave_dispatch() {
   for (;;) {
-    run.lane->state = LaneState::Done;
-    run.lane->fiber.yield();
+    execution().lane->state = LaneState::Done;
+    execution().lane->fiber.yield();
   }
 }
 
 void fail_at(const char* kind, const char* text, const Site& site) {
-  fail(kind, std::string(text) + ", " + describe(site));
+  fail(kind, [&] { return std::string(text) + ", " + describe(site); });
 }
 
 void fail_at(const char* kind, const char* text, int a, int b, const Site& site) {
-  fail(kind, std::string(text) + ": " + std::to_string(a) + " and " + std::to_string(b) + ", " +
-                 describe(site));
+  fail(kind, [&] {
+    return std::string(text) + ": " + std::to_string(a) + " and " + std::to_string(b) + ", " +
+           describe(site);
+  });
 }
 
 void fail_binding(const char* what, unsigned index) {
-  fail("binding", std::string("nothing is bound to ") + what + "(" + std::to_string(index) + ")");
+  fail("binding", [&] {
+    return std::string("nothing is bound to ") + what + "(" + std::to_string(index) + ")";
+  });
 }
 
 }  // namespace girih::inline v0::emulator

@@ -40,8 +40,17 @@ void note_read(const void* address, std::size_t bytes, const Site& site);
 void note_write(const void* address, std::size_t bytes, const Site& site);
 void note_atomic(const void* address, std::size_t bytes, bool is_write, const Site& site);
 
-/// Ends the dispatch with a finding that names kernel, threadgroup, SIMD group and lane.
-[[noreturn]] void fail(const char* kind, const std::string& text);
+/// Keeps the dispatch's first finding, which names kernel, threadgroup, SIMD group and lane.
+void note_finding(const char* kind, const std::string& text);
+/// Ends the running lane where it is.
+[[noreturn]] void leave_dispatch();
+/// Ends the dispatch with a finding whose text `say()` gives. A lane's stack is left as it is: what
+/// owns memory must be gone from it by then, so texts are made inside `say`.
+template <class Say>
+[[noreturn]] void fail(const char* kind, const Say& say) {
+  note_finding(kind, say());
+  leave_dispatch();
+}
 
 /// For code whose accesses are checked, which may build no text: "TEXT, SITE" or "TEXT: A and B,
 /// SITE".
