@@ -76,6 +76,10 @@ Status check_handles(Backend backend, const RuntimeOptions& options) noexcept {
     return error(Code::InvalidOption, "options.metal: backend {} takes no Metal handles",
                  name(backend));
   }
+  if (options.allocator.allocate != nullptr && backend == Backend::Metal) {
+    return error(Code::BackendLacks, "options.allocator: backend {} takes no allocator",
+                 name(backend));
+  }
   if ((options.allocator.allocate == nullptr) != (options.allocator.release == nullptr)) {
     return error(Code::InvalidOption, "options.allocator: {} is missing, both are needed",
                  options.allocator.allocate == nullptr ? "allocate" : "release");

@@ -44,7 +44,7 @@ Result<std::byte*> Memory::allocate(std::int64_t bytes) noexcept try {
   residency_set::add(set_.get(), object.get());
   is_set_stale_ = true;
   used_ += bytes;
-  buffers_.emplace(key_of(data), Buffer{std::move(object), bytes, length, address});
+  buffers_.emplace(key_of(data), Buffer{std::move(object), bytes, length, address, 1});
   return data;
 } catch (...) {
   return error(Code::OutOfMemory, "no host memory to keep a buffer");
@@ -66,7 +66,7 @@ Result<std::byte*> Memory::import(id object, std::int64_t bytes) noexcept try {
     residency_set::add(set_.get(), object);
     is_set_stale_ = true;
   }
-  ++place->second.imports;
+  ++place->second.owners;
   return data;
 } catch (...) {
   return error(Code::OutOfMemory, "no host memory to keep a buffer");
@@ -100,10 +100,7 @@ void Memory::reap(std::uint64_t completed) noexcept {
 void Memory::drop(std::uintptr_t data) noexcept {
   const auto found = buffers_.find(data);
   if (found == buffers_.end()) return;
-  if (found->second.imports > 1) {
-    --found->second.imports;
-    return;
-  }
+  if (--found->second.owners > 0) return;
   residency_set::remove(set_.get(), found->second.object.get());
   is_set_stale_ = true;
   used_ -= found->second.bytes;
@@ -118,7 +115,10 @@ void Memory::commit_residency() noexcept {
 
 Memory::Buffers::const_iterator Memory::find(const void* data) const noexcept {
   auto next = buffers_.upper_bound(key_of(data));
-  return next == buffers_.begin() ? buffers_.end() : --next;
+  if (next == buffers_.begin()) return buffers_.end();
+  --next;
+  // An operand without elements may begin where its buffer ends.
+  return key_of(data) - next->first <= next->second.length ? next : buffers_.end();
 }
 
 std::uint64_t Memory::gpu_address(const void* data) const noexcept {

@@ -22,7 +22,8 @@ class Memory {
 
   /// OutOfMemory if `bytes` exceed what one buffer, or all together, may take.
   Result<std::byte*> allocate(std::int64_t bytes) noexcept;
-  /// A buffer of the caller's, retained while it is here; its address on the host. Unwrappable if
+  /// A buffer of the caller's, retained while it is here, or again one that was allocated here; its
+  /// address on the host. Unwrappable if
   /// the host does not see it, or it is shorter than `bytes`.
   Result<std::byte*> import(id object, std::int64_t bytes) noexcept;
   using Done = void (*)(void* context) noexcept;
@@ -52,7 +53,7 @@ class Memory {
     std::int64_t bytes = 0;  ///< counted; 0 for one of the caller's
     UInt length = 0;
     std::uint64_t address = 0;
-    int imports = 0;  ///< of a buffer of the caller's
+    int owners = 0;  ///< its allocation, and each import
   };
   struct Retired {
     std::uintptr_t data;

@@ -1,6 +1,7 @@
 #include <cstring>
 #include <gtest/gtest.h>
 #include <numeric>
+#include <optional>
 
 #include "suites/raw_device.hpp"
 #include "support/gemm.hpp"
@@ -122,6 +123,35 @@ TEST_F(MetalEmbedding, TwoTensorsMayLieInOneBuffer) {
   must(runtime.synchronize());
   must(fill(runtime, {.destination = a, .value = 2}));  // still resident
   EXPECT_EQ(floats_of(runtime, a), std::vector<float>(16, 2.0F));
+}
+
+TEST_F(MetalEmbedding, ABufferOfTheRuntimesOwnMayBeWrappedAndOutlivesEither) {
+  Runtime runtime = must(open(mine()));
+  std::optional<Tensor> own = must(runtime.tensor({64}, DType::F32, Memory::Hot));
+  const auto wrap = [&] {
+    const NativeMemory memory = must(runtime.native_handle(*own));
+    return must(
+        runtime.wrap({.handle = memory.handle, .bytes = 256, .byte_offset = memory.byte_offset},
+                     {64}, DType::F32));
+  };
+  std::optional<Tensor> again = wrap();
+  again.reset();
+  must(runtime.synchronize());
+  must(fill(runtime, {.destination = *own, .value = 3}));
+  EXPECT_EQ(floats_of(runtime, *own), std::vector<float>(64, 3));
+  again = wrap();
+  own.reset();
+  must(runtime.synchronize());
+  must(fill(runtime, {.destination = *again, .value = 4}));
+  EXPECT_EQ(floats_of(runtime, *again), std::vector<float>(64, 4));
+}
+
+TEST_F(MetalEmbedding, AnAllocatorIsRefused) {
+  const Allocator allocator{
+      .allocate = [](void*, std::size_t, std::size_t) noexcept -> void* { return nullptr; },
+      .release = [](void*, void*, std::size_t) noexcept {}};
+  EXPECT_TRUE(refused(Runtime::open({.backend = Backend::Metal, .allocator = allocator}),
+                      Code::BackendLacks, "allocator"));
 }
 
 TEST_F(MetalEmbedding, WhatCannotBeWrappedIsRefused) {
