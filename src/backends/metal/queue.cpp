@@ -42,7 +42,7 @@ Status Queue::start(id device, id queue, Memory& memory, Pipelines& pipelines) n
 
 Queue::~Queue() {
   if (!queue_) return;
-  (void)drain();
+  settle();
   // The caller's queue lives on, without our memory.
   if (is_callers_) queue::remove_residency_set(queue_.get(), memory_->residency_set());
 }
@@ -65,23 +65,39 @@ Status Queue::make_commands() noexcept {
   return {};
 }
 
+/// Waits for all that was committed. A failed buffer may signal nothing, but it is reported; what
+/// still runs could write memory.
+bool Queue::has_ended() const noexcept {
+  const Pool pool;
+  return tick_ == 0 || event::value(ticks_.get()) >= tick_ || feedback_.finished() >= tick_ ||
+         event::wait(ticks_.get(), tick_, kPatienceMs) || feedback_.finished() >= tick_;
+}
+
+/// Forgets the open command buffer.
+void Queue::discard() noexcept {
+  if (!encoder_) return;
+  const Pool pool;
+  encoder::end(encoder_.get());
+  encoder_ = Ref();
+  command_buffer::end(slots_[(tick_ + 1) % kSlots].commands.get());
+}
+
+void Queue::settle() noexcept {
+  if (feedback_.status()) (void)commit();
+  if (!has_ended()) return;
+  discard();
+  memory_->reap(tick_ + 1);  // of what was discarded as well
+}
+
 Status Queue::recover() noexcept {
   if (feedback_.status())
     GIRIH_TRY(commit());  // a wait that timed out: the work may have been slow
-  const Pool pool;
-  // A failed buffer may signal nothing, but it is reported; what still runs could write memory.
-  const bool is_over = event::value(ticks_.get()) >= tick_ || feedback_.finished() >= tick_ ||
-                       event::wait(ticks_.get(), tick_, kPatienceMs) ||
-                       feedback_.finished() >= tick_;
-  if (!is_over) {
+  if (!has_ended()) {
     return error(Code::TimedOut, "the gpu still works on what failed, after {} s more",
                  kPatienceMs / 1000);
   }
-  if (encoder_) {
-    encoder::end(encoder_.get());
-    encoder_ = Ref();
-    command_buffer::end(slots_[(tick_ + 1) % kSlots].commands.get());
-  }
+  discard();
+  const Pool pool;
   GIRIH_TRY(make_commands());
   if (!is_callers_) GIRIH_TRY(open_queue(nullptr));
   if (event::value(ticks_.get()) < tick_) event::set_value(ticks_.get(), tick_);
@@ -90,7 +106,7 @@ Status Queue::recover() noexcept {
   }
   newest_ = tick_;
   feedback_.clear();
-  memory_->reap(tick_);
+  memory_->reap(tick_ + 1);  // of what was discarded as well
   return {};
 }
 

@@ -53,6 +53,9 @@ class Queue {
   Status await(id event, std::uint64_t value) noexcept;
   /// Waits for everything that was encoded.
   Status drain() noexcept;
+  /// Before what the GPU may use goes: waits for everything that was encoded; after a failure, for
+  /// what was committed, and forgets the rest. Gives memory back, unless the GPU still works on it.
+  void settle() noexcept;
   /// Forgets a failure and what was not committed; on a new queue unless it is the caller's.
   /// TimedOut while the GPU still works on what was committed.
   Status recover() noexcept;
@@ -84,6 +87,8 @@ class Queue {
   void order(std::span<const Use> uses) noexcept;
   Status open_queue(id queue) noexcept;
   Status make_commands() noexcept;
+  [[nodiscard]] bool has_ended() const noexcept;
+  void discard() noexcept;
   const std::byte* place_constants(const void* data, std::size_t bytes) noexcept;
   /// What `Launch` and `Prepared` share: the extents, and the memory of the threadgroup.
   template <class L>

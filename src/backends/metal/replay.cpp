@@ -14,7 +14,7 @@ constexpr std::size_t kAlignment = 256;
 
 Replay::~Replay() {
   // Tables and constants may be in use; command buffers retain nothing.
-  if (!launches_.empty()) (void)queue_.drain();
+  if (!launches_.empty()) queue_.settle();
   for (std::byte* const block : constants_) memory_.retire(block, queue_.tick());
 }
 

@@ -146,6 +146,30 @@ TEST_F(MetalEmbedding, ABufferOfTheRuntimesOwnMayBeWrappedAndOutlivesEither) {
   EXPECT_EQ(floats_of(runtime, *again), std::vector<float>(64, 4));
 }
 
+TEST_F(MetalEmbedding, AfterAFailureDeletersRunAndNothingIsReleasedInUse) {
+  const Ref memory = make_buffer(256);
+  int deleted = 0;
+  for (const bool recovers : {false, true}) {
+    Runtime runtime = must(open(mine()));
+    std::optional<Tensor> x = must(runtime.wrap(
+        {.handle = memory.get(), .bytes = 256, .deleter = [&] { ++deleted; }}, {64}, DType::F32));
+    std::optional<Graph> graph =
+        must(capture(runtime, [&] { return fill(runtime, {.destination = *x, .value = 7}); }));
+    must(fill(runtime, {.destination = *x, .value = 1}));
+    const Event first = must(runtime.submit());
+    must(graph->replay());  // open while the failure comes in
+    emulator::fail_next_commit(4, "unplugged");
+    static_cast<void>(runtime.wait(first));
+    static_cast<void>(runtime.synchronize());
+    ASSERT_FALSE(runtime.health());
+    graph.reset();
+    x.reset();
+    if (recovers) must(runtime.recover());
+    runtime = must(open(mine()));
+    EXPECT_EQ(deleted, recovers ? 2 : 1);
+  }
+}
+
 TEST_F(MetalEmbedding, AnAllocatorIsRefused) {
   const Allocator allocator{
       .allocate = [](void*, std::size_t, std::size_t) noexcept -> void* { return nullptr; },
