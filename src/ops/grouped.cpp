@@ -46,7 +46,7 @@ double GroupedGemmProblem::bytes() const noexcept {
   if (extent == GroupedExtent::Depth) return product.bytes();
   GemmProblem once = product;
   once.batch = std::min<std::int64_t>(groups(), 1);
-  const double others = static_cast<double>(groups() - once.batch);
+  const auto others = static_cast<double>(groups() - once.batch);
   const double weights = static_cast<double>(product.k) * static_cast<double>(product.n) *
                          (bit_width(product.b.dtype) / 8.0);
   const bool has_own = product.b.batch_stride != 0 && !product.skips_product();
