@@ -72,16 +72,25 @@ double scalar(const ScalarTerm& term, const float* device) noexcept {
   return static_cast<double>(term.on_device ? *device : term.value);
 }
 
+/// A sum over K, that of its terms' magnitudes, and what a matrix unit's alignment adds to its
+/// error.
+struct Sum {
+  double value = 0, magnitude = 0, alignment = 0;
+};
+
 /// alpha * sa * sb * sum. `reach` bounds each partial product of the four, in whatever order.
-Approximation scaled_sum(const GemmProblem& problem, double sum, double magnitude, double alpha,
-                         double sa, double sb) noexcept {
+Approximation scaled_sum(const GemmProblem& problem, const Sum& row_sum, double alpha, double sa,
+                         double sb) noexcept {
+  const double sum = row_sum.value;
+  double magnitude = row_sum.magnitude;
   const bool integers = problem.a.dtype == DType::I8;
   if (integers) magnitude = std::fabs(sum);
   const double products = splits_operands(problem) ? 3 : 1;
   const double roundings = (integers ? 0 : products * static_cast<double>(problem.k)) + kScaling;
   const double factor = alpha * sa * sb;
   const double input_error = 2 * input_roundoff(problem) * magnitude;
-  const double sum_error = f32_error(roundings, magnitude + input_error) + input_error;
+  const double sum_error =
+      f32_error(roundings, magnitude + input_error) + input_error + row_sum.alignment;
   if (!std::isfinite(factor) || !std::isfinite(sum)) {
     const bool sign_known = std::isnan(factor) || std::fabs(sum) > sum_error || std::isnan(sum);
     return {factor * sum, sum_error < kInfinity && sign_known ? 0 : kInfinity};
@@ -164,12 +173,11 @@ Approximation join(const Gate& gate, Approximation g, Approximation u) noexcept 
 
 /// One element of the product, from its sum over K, with all that a gate or an activation is given.
 Approximation add_up(const GemmProblem& problem, const GemmOperands& operands, std::int64_t batch,
-                     std::int64_t i, std::int64_t j, double sum, double magnitude,
-                     double c_term) noexcept {
+                     std::int64_t i, std::int64_t j, const Sum& sum, double c_term) noexcept {
   const double alpha = scalar(problem.alpha, operands.alpha);
   Approximation x;
   if (!problem.skips_product()) {
-    x = scaled_sum(problem, sum, magnitude, alpha, scale(operands.a_scale, problem.a_scale, i),
+    x = scaled_sum(problem, sum, alpha, scale(operands.a_scale, problem.a_scale, i),
                    scale(operands.b_scale, problem.b_scale, j));
   }
   const double bias =
@@ -179,9 +187,72 @@ Approximation add_up(const GemmProblem& problem, const GemmOperands& operands, s
   return add_terms(x, c_term, bias);
 }
 
-/// The sums over K of one row of the product, and of their terms' magnitudes.
+/// Of an operand's elements, how large a matrix unit takes a subnormal one to be; empty where there
+/// is none, or where the backend's sums are not aligned.
+std::vector<double> aligned(std::vector<double> values, DType dtype, Backend backend) {
+  if (backend != Backend::Cuda || (dtype != DType::F16 && dtype != DType::BF16)) return {};
+  const double smallest = std::ldexp(1.0, number_format(dtype).min_exponent);
+  bool has_subnormal = false;
+  for (double& value : values) {
+    value = std::isfinite(value) ? std::fabs(value) : 0.0;
+    if (value == 0 || value >= smallest) continue;
+    has_subnormal = true;
+    value = smallest;
+  }
+  return has_subnormal ? std::move(values) : std::vector<double>{};
+}
+
+/// Both operands of one product of a batch, row-major, and as `aligned` takes them.
+struct Factors {
+  std::vector<double> a, b, a_aligned, b_aligned;
+};
+
+/// The sums over K of one row of the product.
 struct RowSums {
-  std::vector<double> sum, magnitude;
+  std::vector<double> value, magnitude, alignment;
+
+  explicit RowSums(std::size_t n) : value(n), magnitude(n), alignment(n) {}
+
+  [[nodiscard]] Sum operator[](std::int64_t j) const {
+    const auto at = static_cast<std::size_t>(j);
+    return {value[at], magnitude[at], alignment[at]};
+  }
+
+  void add_up(const Factors& factors, std::int64_t k, std::int64_t i) {
+    std::fill(value.begin(), value.end(), 0.0);
+    std::fill(magnitude.begin(), magnitude.end(), 0.0);
+    const std::size_t n = value.size();
+    for (std::int64_t p = 0; p < k; ++p) {
+      const double factor = factors.a[static_cast<std::size_t>(i * k + p)];
+      const double* b = factors.b.data() + static_cast<std::size_t>(p) * n;
+      for (std::size_t j = 0; j < n; ++j) {
+        const double product = factor * b[j];
+        value[j] += product;
+        magnitude[j] += std::fabs(product) < kInfinity ? std::fabs(product) : 0.0;
+      }
+    }
+    align(factors, k, i);
+  }
+
+ private:
+  void align(const Factors& factors, std::int64_t k, std::int64_t i) {
+    if (factors.a_aligned.empty() && factors.b_aligned.empty()) return;
+    const std::vector<double>& a = factors.a_aligned.empty() ? factors.a : factors.a_aligned;
+    const std::vector<double>& b = factors.b_aligned.empty() ? factors.b : factors.b_aligned;
+    const std::size_t n = value.size();
+    std::fill(alignment.begin(), alignment.end(), 0.0);
+    for (std::int64_t p = 0; p < k; ++p) {
+      const double factor = std::fabs(a[static_cast<std::size_t>(i * k + p)]);
+      for (std::size_t j = 0; j < n; ++j) {
+        const double taken = factor * std::fabs(b[static_cast<std::size_t>(p) * n + j]);
+        alignment[j] += taken < kInfinity ? taken : 0.0;
+      }
+    }
+    const double terms = static_cast<double>(std::min<std::int64_t>(k, 16)) + 1;
+    for (std::size_t j = 0; j < n; ++j) {
+      alignment[j] = terms * 0x1p-25 * std::max(0.0, alignment[j] - magnitude[j]);
+    }
+  }
 };
 
 /// Element (i, j) of C.
@@ -190,10 +261,9 @@ Approximation finish(const GemmProblem& problem, const GemmOperands& operands, s
   const double c_term = problem.reads_c() ? scalar(problem.beta, operands.beta) *
                                                 element(operands.c, problem.c, batch, i, j)
                                           : 0.0;
-  const auto sum = [&](std::int64_t column) { return row.sum[static_cast<std::size_t>(column)]; };
-  if (problem.c.dtype == DType::I32) return {saturated(sum(j) + c_term), 0};
+  if (problem.c.dtype == DType::I32) return {saturated(row[j].value + c_term), 0};
   const auto column = [&](std::int64_t n) {
-    return add_up(problem, operands, batch, i, n, sum(n), row.magnitude[std::size_t(n)], c_term);
+    return add_up(problem, operands, batch, i, n, row[n], c_term);
   };
   Approximation x;
   if (!problem.gate) {
@@ -228,31 +298,26 @@ double reference_activation(Activation activation, double x) noexcept {
   return x;
 }
 
-GemmReference reference_gemm(const GemmProblem& problem, const GemmOperands& operands) {
+GemmReference reference_gemm(const GemmProblem& given, const GemmOperands& operands,
+                             Backend backend) {
+  GemmProblem problem = given;
+  if (backend != Backend::Metal && problem.precision == Precision::Fast) {
+    problem.precision = Precision::Exact;
+  }
   const std::int64_t m = problem.m, n = problem.n, k = problem.skips_product() ? 0 : problem.k;
   GemmReference result;
   result.value.reserve(static_cast<std::size_t>(problem.batch * m * problem.c_columns()));
   result.bound.reserve(result.value.capacity());
-  RowSums row;
-  std::vector<double>& sum = row.sum;
-  std::vector<double>& magnitude = row.magnitude;
-  sum.resize(static_cast<std::size_t>(n));
-  magnitude.resize(sum.size());
+  RowSums row(static_cast<std::size_t>(n));
   for (std::int64_t batch = 0; batch < problem.batch; ++batch) {
-    const std::vector<double> a = dense(operands.a, problem.a, batch, m, k);
-    const std::vector<double> b = dense(operands.b, problem.b, batch, k, n);
+    Factors factors{dense(operands.a, problem.a, batch, m, k),
+                    dense(operands.b, problem.b, batch, k, n),
+                    {},
+                    {}};
+    factors.a_aligned = aligned(factors.a, problem.a.dtype, backend);
+    factors.b_aligned = aligned(factors.b, problem.b.dtype, backend);
     for (std::int64_t i = 0; i < m; ++i) {
-      std::fill(sum.begin(), sum.end(), 0.0);
-      std::fill(magnitude.begin(), magnitude.end(), 0.0);
-      for (std::int64_t p = 0; p < k; ++p) {
-        const double factor = a[static_cast<std::size_t>(i * k + p)];
-        const double* factors = b.data() + p * n;
-        for (std::size_t j = 0; j < sum.size(); ++j) {
-          const double product = factor * factors[j];
-          sum[j] += product;
-          magnitude[j] += std::fabs(product) < kInfinity ? std::fabs(product) : 0.0;
-        }
-      }
+      row.add_up(factors, k, i);
       for (std::int64_t j = 0; j < problem.c_columns(); ++j) {
         const Approximation x = finish(problem, operands, batch, i, j, row);
         result.value.push_back(x.value);

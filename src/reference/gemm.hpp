@@ -6,12 +6,18 @@
 
 namespace girih::inline v0 {
 
-/// The meaning of a product, C's shape, row-major, and how far a correct kernel may be from it.
+/// The meaning of a product, C's shape, row-major, and how far a correct kernel of a backend may be
+/// from it.
 ///
 /// `value` is computed in double and not rounded to C's type. `bound` covers, with u = 2^-24 and
 /// gamma(n) = n u / (1 - n u):
 ///   sum       (gamma(K + 8) + 2 u_in) * |alpha sa sb| * sum_k |a b|, u_in 2^-11 for Tf32; for Fast
-///             2^-22, and 3 K for K; for i8, whose sums are exact, gamma(8) * |alpha sa sb * sum|
+///             2^-22, and 3 K for K; for i8, whose sums are exact, gamma(8) * |alpha sa sb * sum|.
+///             Fast is Exact where the backend splits no f32
+///   alignment  of cuda's matrix unit, which cuts the terms of an instruction, 16 products and the
+///             sum so far, 25 bits below the exponent of the largest; a subnormal operand counts
+///             there as the smallest normal number of its type: min(K, 16) + 1 terms, each within
+///             2^-25 * sum_k (|a'b'| - |a b|), a' and b' no smaller than that number
 ///   terms     gamma(4) * (|product| + |beta C| + |bias|)
 ///   activation  its Lipschitz constant times the error before it, plus 8 u |x| for its evaluation
 ///   gate      of its factors y = act(g) and v = u + offset, known to within ey (the activation's,
@@ -28,7 +34,9 @@ struct GemmReference {
 };
 
 /// `operands` are host addresses; nothing is written. Reads what the contract lets a kernel read.
-GemmReference reference_gemm(const GemmProblem& problem, const GemmOperands& operands);
+/// The bound is that of `backend`'s arithmetic.
+GemmReference reference_gemm(const GemmProblem& problem, const GemmOperands& operands,
+                             Backend backend);
 
 /// The activation of x in double, as `Activation` defines it; at -infinity its limit, 0.
 double reference_activation(Activation activation, double x) noexcept;

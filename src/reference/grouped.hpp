@@ -15,6 +15,6 @@ struct GroupedGemmReference {
 
 /// `operands` are host addresses, whose offsets must obey their rule; nothing is written.
 GroupedGemmReference reference_grouped_gemm(const GroupedGemmProblem& problem,
-                                            const GroupedGemmOperands& operands);
+                                            const GroupedGemmOperands& operands, Backend backend);
 
 }  // namespace girih::inline v0

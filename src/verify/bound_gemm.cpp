@@ -286,12 +286,7 @@ GemmOperands BoundGemm::host_operands() const {
 }
 
 GemmReference BoundGemm::reference() const {
-  // Where no row splits f32, Fast runs the exact kernels and is held to their bound.
-  GemmProblem judged = *problem_;
-  if (backend_ != Backend::Metal && judged.precision == Precision::Fast) {
-    judged.precision = Precision::Exact;
-  }
-  return reference_gemm(judged, host_operands());
+  return reference_gemm(*problem_, host_operands(), backend_);
 }
 
 Comparison BoundGemm::judge() const {

@@ -32,6 +32,7 @@ class BoundGemm final : public BoundCase {
                                  const GemmChecking& checking);
 
   [[nodiscard]] GemmDesc desc() const;
+  [[nodiscard]] Backend backend() const noexcept { return backend_; }
   [[nodiscard]] const GemmProblem& problem() const noexcept { return *problem_; }
   [[nodiscard]] GuardedTensor& a() noexcept { return *a_; }
   [[nodiscard]] GuardedTensor& b() noexcept { return *b_; }

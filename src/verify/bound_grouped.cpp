@@ -66,12 +66,10 @@ void BoundGrouped::fill(std::uint64_t variant) {
   const bool by_rows = case_.extent == GroupedExtent::Rows;
   spoil_outside(product_->a(), by_rows ? 0 : 1, offsets.front(), offsets.back());
   if (!by_rows) spoil_outside(product_->b(), 0, offsets.front(), offsets.back());
-  // On the cpu no row splits f32: Fast runs the exact kernels and is held to their bound.
-  GroupedGemmProblem judged = *problem_;
-  judged.product.precision = Precision::Exact;
   reference_ = reference_grouped_gemm(
-      judged,
-      {product_->host_operands(), reinterpret_cast<const std::int32_t*>(offsets_->host_address())});
+      *problem_,
+      {product_->host_operands(), reinterpret_cast<const std::int32_t*>(offsets_->host_address())},
+      product_->backend());
 }
 
 Status BoundGrouped::upload(Runtime& runtime) const {

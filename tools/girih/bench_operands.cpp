@@ -125,7 +125,7 @@ std::string_view name(Layout layout) noexcept {
 }
 
 Result<BenchOperands> BenchOperands::make(Runtime& runtime, const BenchCase& bench) {
-  BenchOperands operands(bench);
+  BenchOperands operands(bench, runtime.backend());
   GIRIH_TRY(operands.fill(runtime));
   GIRIH_TRY(operands.sample());
   return operands;
@@ -234,7 +234,7 @@ Result<GemmReference> BenchOperands::reference(const Window& w, bool fused) cons
   if (fused) spec.activation = case_.epilogue.activation;
   const Result<GemmProblem> problem = girih::check(spec);
   if (!problem) return problem.error();
-  return reference_gemm(*problem, operands);
+  return reference_gemm(*problem, operands, backend_);
 }
 
 Status BenchOperands::sample() {

@@ -62,12 +62,13 @@ class BenchOperands {
     GemmReference plain, fused;
   };
 
-  explicit BenchOperands(const BenchCase& bench) : case_(bench) {}
+  BenchOperands(const BenchCase& bench, Backend backend) : case_(bench), backend_(backend) {}
   Status fill(Runtime& runtime);
   Status sample();
   [[nodiscard]] Result<GemmReference> reference(const Window& window, bool fused) const;
 
   BenchCase case_;
+  Backend backend_;
   std::vector<Set> sets_;
   std::optional<Tensor> bias_;
   std::vector<std::byte> host_a_, host_b_, host_bias_, host_c_;

@@ -143,10 +143,12 @@ verify::Comparison compare_with_reference(const GemmInputs& inputs, const GemmOu
   // Where C is read the oracle reads the array that was loaded; it writes nothing.
   auto* const c = const_cast<std::byte*>(inputs.c ? inputs.c->bytes.data() : nullptr);
   const GemmReference reference =
-      reference_gemm(outcome.problem, {.a = inputs.a.bytes.data(),
-                                       .b = inputs.b.bytes.data(),
-                                       .c = c,
-                                       .bias = inputs.bias ? inputs.bias->bytes.data() : nullptr});
+      reference_gemm(outcome.problem,
+                     {.a = inputs.a.bytes.data(),
+                      .b = inputs.b.bytes.data(),
+                      .c = c,
+                      .bias = inputs.bias ? inputs.bias->bytes.data() : nullptr},
+                     outcome.plan.backend);
   return verify::compare(reference.value, reference.bound,
                          {geometry_of(outcome.result), outcome.result.bytes.data()});
 }

@@ -62,7 +62,7 @@ Result<verify::Comparison> compare(Runtime& runtime, ReplayOperands& operands,
                                    const GemmDesc& desc) {
   const Result<GemmProblem> problem = check(desc, {.runtime = runtime.id()});
   if (!problem) return problem.error();
-  const GemmReference reference = reference_gemm(*problem, operands.host(desc));
+  const GemmReference reference = reference_gemm(*problem, operands.host(desc), runtime.backend());
   return compare_c(operands, desc.c.tensor(), reference.value, reference.bound);
 }
 
@@ -71,7 +71,8 @@ Result<verify::Comparison> compare(Runtime& runtime, ReplayOperands& operands,
   const Result<GroupedGemmProblem> problem = check(desc, {.runtime = runtime.id()});
   if (!problem) return problem.error();
   // The groups of `ReplayOperands` have every row.
-  const GroupedGemmReference reference = reference_grouped_gemm(*problem, operands.host(desc));
+  const GroupedGemmReference reference =
+      reference_grouped_gemm(*problem, operands.host(desc), runtime.backend());
   return compare_c(operands, desc.c.tensor(), reference.value, reference.bound);
 }
 

@@ -38,11 +38,11 @@ GemmSpec spec_of(const Matrix& a, const Matrix& b, const Matrix& c) {
 }
 
 GemmReference run(const GemmSpec& spec, GemmOperands operands, const Matrix& a, const Matrix& b,
-                  Matrix& c) {
+                  Matrix& c, Backend backend = Backend::Cpu) {
   operands.a = a.bytes.data();
   operands.b = b.bytes.data();
   operands.c = c.bytes.data();
-  return reference_gemm(testing::must(check(spec)), operands);
+  return reference_gemm(testing::must(check(spec)), operands, backend);
 }
 
 TEST(ReferenceGemmTest, MultipliesAsByHand) {
@@ -242,6 +242,31 @@ TEST(ReferenceGemmTest, ActivationsHaveTheirValuesAndLimits) {
 }
 
 /// Largest error / bound of a product of random operands summed by `add`.
+// Terms cut 25 bits below the exponent of the largest, where a subnormal factor counts as 2^-14:
+// what an H200 gave for this product, to the bit.
+TEST(ReferenceGemmTest, TheBoundOfCudaCoversTermsAlignedToASubnormal) {
+  const std::vector<double> left{1396, 0x1.f48p-10, 0x1.8ep-5};
+  const std::vector<double> right{-0x1.ap-20, 0x1.51p-7, 0x1.bd4p-13};
+  const Matrix a(DType::F16, 1, 3, left), b(DType::F16, 3, 1, right);
+  Matrix c(DType::F32, 1, 1, {});
+  const auto error = [&](double step) {
+    double exact = 0, cut = 0;
+    for (std::size_t k = 0; k < left.size(); ++k) {
+      exact += left[k] * right[k];
+      cut += std::trunc(left[k] * right[k] / step) * step;
+    }
+    return std::fabs(cut - exact);
+  };
+  const double cuda = run(spec_of(a, b, c), {}, a, b, c, Backend::Cuda).bound[0];
+  EXPECT_GT(error(0x1p-29), run(spec_of(a, b, c), {}, a, b, c).bound[0]);
+  EXPECT_LT(error(0x1p-29), cuda);
+  EXPECT_GT(error(0x1p-26), cuda);
+
+  const Matrix normal(DType::F16, 3, 1, {-1, 0x1.51p-7, 0x1.bd4p-13});
+  EXPECT_EQ(run(spec_of(a, normal, c), {}, a, normal, c, Backend::Cuda).bound[0],
+            run(spec_of(a, normal, c), {}, a, normal, c).bound[0]);
+}
+
 template <class Add>
 double worst_ratio(std::int64_t k, DType operands, DType output, Add&& add) {
   constexpr std::int64_t kSide = 12;

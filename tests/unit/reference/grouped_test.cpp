@@ -54,7 +54,7 @@ TEST(GroupedReferenceTest, RowsGoToTheirGroupsMatrixBiasAndScale) {
                               .a_scale = a_scale.data(),
                               .b_scale = scale.data()};
   const GroupedGemmReference result =
-      reference_grouped_gemm(must(check(spec)), {operands, kOffsets.data()});
+      reference_grouped_gemm(must(check(spec)), {operands, kOffsets.data()}, Backend::Cpu);
   const int group_of_row[kRows] = {-1, 0, 0, 2, 2, 2, -1};
   for (std::size_t i = 0; i < kRows; ++i) {
     for (std::size_t j = 0; j < kN; ++j) {
@@ -83,7 +83,7 @@ TEST(GroupedReferenceTest, DepthGivesEachGroupItsOwnSum) {
                        .offsets = {DType::I32, {kGroups + 1}, {1}, 0}};
   const GemmOperands operands{.a = bytes(a), .b = bytes(b), .c = bytes(c)};
   const GroupedGemmReference result =
-      reference_grouped_gemm(must(check(spec)), {operands, kOffsets.data()});
+      reference_grouped_gemm(must(check(spec)), {operands, kOffsets.data()}, Backend::Cpu);
   for (std::size_t g = 0; g < kGroups; ++g) {
     for (std::size_t i = 0; i < kM; ++i) {
       for (std::size_t j = 0; j < kN; ++j) {
