@@ -315,7 +315,28 @@ GemmSelection simt_candidate(const GemmProblem& problem, const KernelInfo& kerne
   return choice;
 }
 
-/// The launch of A.B into f32 sums, and a pass over them.
+/// One launch, whose epilogue has the gate; no kernel where it cannot.
+GemmSelection joined_candidate(const GemmProblem& problem, const KernelInfo& kernel,
+                               const DeviceInfo& device) noexcept {
+  GemmSelection choice;
+  if (!cuda_gate_halves(problem, kernel) || !counts_fit(problem)) return choice;
+  const TileModel model(problem, kernel, device);
+  Form best;
+  double microseconds = std::numeric_limits<double>::infinity();
+  for (const auto& [rows, columns] : {std::pair{1, 1}, {2, 1}, {1, 2}}) {
+    const Form form{.cluster_rows = rows, .cluster_columns = columns};
+    if (!model.allows(form) || model.predict(form) >= microseconds) continue;
+    microseconds = model.predict(form);
+    best = form;
+  }
+  if (microseconds == std::numeric_limits<double>::infinity()) return choice;
+  choice.band = default_band(kernel, best);
+  choice.joins_halves = true;
+  set_form(problem, kernel, device, best, microseconds, choice);
+  return choice;
+}
+
+/// The launch of A.B into f32 sums, and a pass over them; or one launch for both.
 GemmSelection gated_candidate(const GemmProblem& problem, const KernelInfo& kernel,
                               const SelectionContext& context) noexcept {
   GemmSelection choice =
@@ -329,7 +350,9 @@ GemmSelection gated_candidate(const GemmProblem& problem, const KernelInfo& kern
   choice.predicted_seconds +=
       kReduce * 1e-6 +
       elements * (4 + result_bytes) / (context.device->memory_gb_per_s * 1e9 * kMemoryShare);
-  return choice;
+  const GemmSelection joined = joined_candidate(problem, kernel, *context.device);
+  const bool is_faster = joined.predicted_seconds < choice.predicted_seconds;
+  return joined.kernel != nullptr && is_faster ? joined : choice;
 }
 
 }  // namespace

@@ -22,7 +22,35 @@ std::int64_t sums_bytes(std::int64_t batch, std::int64_t m, std::int64_t ld) noe
   return elements && *elements < kMost / 4 ? round_up(4 * *elements, 256) : kMost;
 }
 
+/// Where boxes can write C, and the epilogue is one that their kernels have.
+bool has_box_epilogue(const GemmProblem& problem) noexcept {
+  const MatrixLayout& c = problem.c;
+  const bool boxes = bit_width(c.dtype) == 16 && c.alignment >= 16 && c.column_stride == 1 &&
+                     c.row_stride >= problem.c_columns() && c.row_stride % 8 == 0 &&
+                     c.batch_stride % 8 == 0 && problem.c_columns() % 8 == 0;
+  return boxes && !problem.residual && !problem.a_scale && !problem.b_scale &&
+         (!problem.bias || problem.bias->stride == 1);
+}
+
 }  // namespace
+
+std::optional<CudaGateHalves> cuda_gate_halves(const GemmProblem& problem,
+                                               const KernelInfo& kernel) noexcept {
+  const cuda::TileConfig tile{static_cast<int>(kernel.tile_m), static_cast<int>(kernel.tile_n),
+                              static_cast<int>(kernel.tile_k), kernel.consumers, kernel.form};
+  if (kernel.form == cuda::TileForm::None || !cuda::gates_in_registers(tile) ||
+      !has_box_epilogue(problem) || problem.is_empty() || problem.skips_product()) {
+    return std::nullopt;
+  }
+  const CudaOperand a = cuda_operand_a(problem), b = cuda_operand_b(problem);
+  if (a.packed || b.packed || b.batch_stride != 0) return std::nullopt;
+  const bool k_major = b.major == cuda::Major::K;
+  if (problem.gate->order == GateOrder::Concatenated) {
+    return CudaGateHalves{b.major, b.ld, problem.c_columns() * (k_major ? b.ld : 1)};
+  }
+  if (!k_major) return std::nullopt;  // g and u alternate inside a box's rows
+  return CudaGateHalves{b.major, 2 * b.ld, b.ld};
+}
 
 GemmProblem cuda_gate_product(const GemmProblem& problem, std::int64_t batch,
                               std::int64_t m) noexcept {

@@ -1,10 +1,25 @@
 #pragma once
 
+#include <optional>
+
 #include "plan/gemm.hpp"
 
 namespace girih::inline v0 {
 
-/// How a gated product runs on cuda: A.B of a piece of C's rows into f32 sums in the workspace,
+/// B of a gated product as two matrices of its columns g and u, as tensor copies read them in
+/// place.
+struct CudaGateHalves {
+  cuda::Major major = cuda::Major::K;
+  std::int64_t ld = 0;      ///< elements between rows of the contiguous extent
+  std::int64_t stride = 0;  ///< elements from the first of g to the first of u
+};
+/// Where a row can join them in its epilogue: a 16-bit C that boxes can write, no factors or
+/// residual, operands that lie as tensor copies read them, one B for the batch, and a tile that
+/// holds both halves.
+std::optional<CudaGateHalves> cuda_gate_halves(const GemmProblem& problem,
+                                               const KernelInfo& kernel) noexcept;
+
+/// How other gated products run on cuda: A.B of a piece of C's rows into f32 sums in the workspace,
 /// then a kernel that joins them. Pieces are of whole rows, one after the other in one workspace.
 struct CudaGateParts {
   std::int64_t batch = 1, m = 0;  ///< of a piece; the last ones may have less

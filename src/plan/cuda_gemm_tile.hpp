@@ -101,6 +101,11 @@ constexpr Box output_box(TileConfig c, bool transposed) {
   return transposed ? Box{kStoreRows, columns} : Box{columns, kStoreRows};
 }
 
+// A tile whose two halves of columns are a gate's, each of whole boxes, joined in registers.
+constexpr bool gates_in_registers(TileConfig c) {
+  return c.form != TileForm::ClusterSplit && (c.cols == 128 || c.cols == 256);
+}
+
 // In a cluster that splits K every block makes the partial product of one slice; block r then
 // collects, adds in slice order and stores the chunks of columns c with c % blocks == r. What it
 // collects and what it sends must fit its ring of stages, which is 160 KiB or more in every layout.

@@ -84,7 +84,9 @@ void note_cuda(const GemmProblem& asked, const GemmSelection& choice,
   const bool through_workspace = choice.split_kind == SplitKind::Workspace;
   const int splits = through_workspace ? choice.split_k : 1;
   GemmProblem problem = asked;
-  if (asked.gate) {
+  if (choice.joins_halves) {
+    notes.emplace_back("the gate is in the kernel's epilogue");
+  } else if (asked.gate) {
     const CudaGateParts parts = cuda_gate_parts(asked, *choice.kernel, splits);
     notes.emplace_back("f32 sums go through the workspace to a second kernel, the gate's");
     if (parts.m < asked.m || parts.batch < asked.batch) {

@@ -53,6 +53,7 @@ struct GemmSelection {
   /// cuda: tiles in a band; bands of rows for RowMajor, of columns for ColumnMajor.
   int band = 8;
   bool swaps_sides = false;          ///< cuda: the tile's rows lie along N
+  bool joins_halves = false;         ///< cuda: the kernel's epilogue has the gate
   bool is_tuned = false;             ///< taken from a table of measured choices
   std::int64_t workspace_bytes = 0;  ///< `concurrent_products` equal parts
   double predicted_seconds = 0;

@@ -46,7 +46,7 @@ Status lower_simt(const GemmCall& call, const Lowering& lowering, LaunchSink& si
 }  // namespace
 
 Status lower(const GemmCall& call, const Lowering& lowering, LaunchSink& sink) noexcept {
-  if (call.problem.gate) return lower_gated(call, lowering, sink);
+  if (call.problem.gate && !call.selection.joins_halves) return lower_gated(call, lowering, sink);
   return call.selection.kernel->form == TileForm::None ? lower_simt(call, lowering, sink)
                                                        : lower_wgmma(call, lowering, sink);
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "backends/cuda/gemm_pieces.hpp"
-#include "backends/cuda/kernels/gate_params.hpp"
 #include "backends/cuda/kernels/gemm_kernels.hpp"
 #include "backends/cuda/strided.hpp"
 #include "core/checked.hpp"
@@ -31,10 +30,7 @@ GateParams gate_params(const GemmCall& call, const std::byte* sums, std::int64_t
   p.batch = problem.batch;
   p.step = alternate ? 2 : 1;
   p.partner = alternate ? 1 : p.n;
-  p.gate_alpha = gate.alpha;
-  p.limit = gate.limit;
-  p.up_offset = gate.up_offset;
-  p.activation = static_cast<std::uint8_t>(gate.activation);
+  p.gate = gate_terms(gate);
   return p;
 }
 
@@ -60,6 +56,10 @@ Status lower_piece(const GemmCall& piece, const CudaGateParts& parts, const Lowe
 }
 
 }  // namespace
+
+GateTerms gate_terms(const Gate& gate) noexcept {
+  return {gate.alpha, gate.limit, gate.up_offset, static_cast<std::uint8_t>(gate.activation)};
+}
 
 Status lower_gated(const GemmCall& call, const Lowering& lowering, LaunchSink& sink) noexcept {
   const GemmProblem& problem = call.problem;

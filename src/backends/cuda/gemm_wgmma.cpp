@@ -5,9 +5,11 @@
 #include <bit>
 
 #include "backends/cuda/device.hpp"
+#include "backends/cuda/gemm_gate.hpp"
 #include "backends/cuda/gemm_pieces.hpp"
 #include "backends/cuda/kernels/gemm_kernels.hpp"
 #include "core/checked.hpp"
+#include "plan/cuda_gemm_gate.hpp"
 #include "plan/cuda_gemm_layout.hpp"
 
 namespace girih::inline v0::cuda {
@@ -159,15 +161,17 @@ class Lowered {
                    problem_.b.row_stride, true, b_);
   }
 
-  /// Leaves the map empty where there is nothing to encode it with, see Lowering.
+  /// Matrices `stride` apart. Leaves the map empty where there is nothing to encode it with, see
+  /// Lowering.
   Status encode(CUtensorMap& map, const void* data, Element type, std::int64_t inner,
-                std::int64_t outer, std::int64_t ld, std::int64_t batch_stride, Box box) noexcept {
+                std::int64_t outer, std::int64_t ld, std::int64_t matrices, std::int64_t stride,
+                Box box) noexcept {
     if (lowering_.maps == nullptr) return {};
     const std::int64_t bytes = element_bytes(type);
-    const bool single = problem_.batch == 1 || batch_stride == 0;
+    const bool single = matrices == 1 || stride == 0;
     return lowering_.maps->get({.data = data,
-                                .extents = {inner, outer, single ? 1 : problem_.batch},
-                                .strides = {ld * bytes, (single ? ld : batch_stride) * bytes},
+                                .extents = {inner, outer, single ? 1 : matrices},
+                                .strides = {ld * bytes, (single ? ld : stride) * bytes},
                                 .box = {box.inner, box.outer},
                                 .type = type},
                                map);
@@ -177,8 +181,26 @@ class Lowered {
     const CudaOperand& x = side.layout;
     const bool k_major = x.major == Major::K;
     return encode(map, side.data, element_of(problem_.a.dtype), k_major ? problem_.k : x.extent,
-                  k_major ? x.extent : problem_.k, x.ld, x.batch_stride,
+                  k_major ? x.extent : problem_.k, x.ld, problem_.batch, x.batch_stride,
                   operand_box(x.major, extent, tile_.depth, share));
+  }
+
+  /// B as two matrices, each of half a tile's columns.
+  Status encode_halves(CUtensorMap& map, const CudaGateHalves& halves, int share) noexcept {
+    const bool k_major = halves.major == Major::K;
+    const std::int64_t extent = problem_.c_columns(), k = problem_.k;
+    return encode(map, b_.data, element_of(problem_.a.dtype), k_major ? k : extent,
+                  k_major ? extent : k, halves.ld, 2, halves.stride,
+                  operand_box(halves.major, tile_.cols, tile_.depth, k_major ? 2 : share));
+  }
+
+  void set_gate(GemmParams& p) const noexcept {
+    const Gate& gate = *problem_.gate;
+    const bool alternate = gate.order == GateOrder::Interleaved;
+    p.gate = gate_terms(gate);
+    p.gate_half = alternate ? 1 : problem_.c_columns();
+    p.gate_step = alternate ? 2 : 1;
+    p.store = StoreMode::GatedBoxes;
   }
 
   /// See StoreMode for what each needs.
@@ -223,7 +245,10 @@ class Lowered {
     const Side& cols = swapped ? a_ : b_;
     GemmParams p;
     GIRIH_TRY(encode_operand(p.a, rows, tile_.rows, call_.selection.cluster_columns));
-    GIRIH_TRY(encode_operand(p.b, cols, tile_.cols, call_.selection.cluster_rows));
+    const auto halves =
+        problem_.gate ? cuda_gate_halves(problem_, *call_.selection.kernel) : std::nullopt;
+    GIRIH_TRY(halves ? encode_halves(p.b, *halves, call_.selection.cluster_rows)
+                     : encode_operand(p.b, cols, tile_.cols, call_.selection.cluster_rows));
     p.rows = rows.layout.extent;
     p.cols = cols.layout.extent;
     p.batch = problem_.batch;
@@ -238,10 +263,11 @@ class Lowered {
                         problem_.m * layout_.partial_ld, Element::F32};
     }
     p.store = store_mode(p.epilogue, problem_.n, swapped);
-    if (p.store == StoreMode::Boxes || p.store == StoreMode::FusedBoxes) {
+    if (halves) set_gate(p);
+    if (p.store != StoreMode::General && p.store != StoreMode::Fragments) {
       const MatrixRef& out = p.epilogue.out;
-      GIRIH_TRY(encode(p.out, out.data, out.type, problem_.n, problem_.m, out.ld, out.batch_stride,
-                       output_box(tile_, swapped)));
+      GIRIH_TRY(encode(p.out, out.data, out.type, problem_.c_columns(), problem_.m, out.ld,
+                       problem_.batch, out.batch_stride, output_box(tile_, swapped)));
     }
     const Element type = element_of(problem_.a.dtype);
     const void* const kernel =

@@ -207,6 +207,7 @@ GemmSpec gated(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t 
   GemmSpec result = spec(batch, m, 2 * n, k);
   result.c = {DType::BF16, {batch, m, n}, {m * n, n, 1}, 0};
   result.bias = Geometry{DType::F32, {2 * n}, {1}, 0};
+  result.residual = result.c;  // no epilogue has it beside a gate
   result.gate = Gate{.order = order};
   return result;
 }

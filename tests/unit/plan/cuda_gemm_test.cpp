@@ -172,9 +172,37 @@ TEST(CudaGemmSelect, AGateTakesTheRowOfItsProductAndRoomForTheSums) {
     const std::string text = must(explain(x, context_on("h200"))).to_string();
     EXPECT_NE(text.find("to a second kernel, the gate's"), std::string::npos) << text;
   }
-  const Plan large = must(explain(must(check(gated(65536, 14336, 4096))), context_on("h200")));
+  const Plan large = must(explain(must(check(gated(65536, 14332, 4096))), context_on("h200")));
   EXPECT_LE(large.workspace_bytes, std::uint64_t{kCudaWorkspaceLimit});
   EXPECT_NE(large.to_string().find("in pieces of"), std::string::npos) << large.to_string();
+}
+
+TEST(CudaGemmSelect, AGateJoinsInTheEpilogueWhereATileHoldsBothHalves) {
+  const auto joins = [](const GemmSpec& asked) {
+    const GemmProblem x = must(check(asked));
+    const GemmSelection choice = must(select(x, context_on("h200")));
+    EXPECT_EQ(choice.joins_halves, choice.workspace_bytes == 0);
+    const std::string text = must(explain(x, context_on("h200"))).to_string();
+    EXPECT_EQ(choice.joins_halves, text.find("the gate is in the kernel's epilogue") != text.npos);
+    return choice.joins_halves;
+  };
+  const GemmSpec concatenated = gated(4096, 14336, 4096);  // B is row-major
+  EXPECT_TRUE(joins(concatenated));
+  GemmSpec x = concatenated;
+  x.gate->order = GateOrder::Interleaved;
+  EXPECT_FALSE(joins(x)) << "g and u alternate in memory";
+  x.b.strides = {1, 4096};
+  EXPECT_TRUE(joins(x));
+  x = concatenated;
+  x.residual = x.c;
+  EXPECT_FALSE(joins(x));
+  x = concatenated;
+  x.c.dtype = DType::F32;
+  EXPECT_FALSE(joins(x));
+  x = concatenated;
+  x.a.offset = 1;
+  EXPECT_FALSE(joins(x)) << "A is packed";
+  EXPECT_FALSE(joins(gated(4096, 14332, 4096))) << "rows of C are no multiple of 16 bytes";
 }
 
 TEST(CudaGemmSelect, RowInvariantNeverSplitsAndKeepsOneClass) {

@@ -95,29 +95,34 @@ struct Quad {
   }
 };
 
-// 1 / (1 + 2^t). 2^t may be infinite, then this is 0.
-__device__ __forceinline__ float logistic_of_power(float t) {
+// The larger of two; NaN if x is.
+__device__ __forceinline__ float max_or_nan(float x, float least) {
+  float larger;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(larger) : "f"(x), "f"(least));
+  return larger;
+}
+
+// x / (1 + 2^t). 2^t may be infinite, then this is 0 or -0.
+__device__ __forceinline__ float weighed(float x, float t) {
   float e, r;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(e) : "f"(t));
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(1.0f + e));
-  return r;
+  return x * r;
 }
 
-// x * weight; 0 where the weight is, also for x = -infinity.
-__device__ __forceinline__ float weighted(float x, float weight) {
-  return weight == 0.0f ? 0.0f : x * weight;
-}
-
-// 0.5 x (1 + tanh(u)) = x / (1 + exp(-2 u)) with u = sqrt(2 / pi) (x + 0.044715 x^3): 7
-// instructions where the tanh form takes 20, no cancellation for negative x, and no clamp, because
-// both ends of the exponential have the right limit.
+// 0.5 x (1 + tanh(u)) = x / (1 + exp(-2 u)) with u = sqrt(2 / pi) (x + 0.044715 x^3): no
+// cancellation for negative x, and no clamp for positive ones, because that end of the exponential
+// has the right limit. Below -16 it is 0 in f32: an infinite x must not meet a weight of 0.
 __device__ __forceinline__ float gelu(float x) {
   constexpr float kLinear = -2.302208198f,
                   kCubic = -0.1029432397f;  // -2 sqrt(2 / pi) log2(e), times 0.044715
-  return weighted(x, logistic_of_power(x * fmaf(kCubic, x * x, kLinear)));
+  x = max_or_nan(x, -16.0f);
+  return weighed(x, x * fmaf(kCubic, x * x, kLinear));
 }
+// x / (1 + exp(-x)), 0 below -200.
 __device__ __forceinline__ float silu(float x) {
-  return weighted(x, logistic_of_power(-1.442695041f * x));
+  x = max_or_nan(x, -200.0f);
+  return weighed(x, -1.442695041f * x);
 }
 
 // One branch for all kCount numbers: with one a number the epilogue took three times as long.
@@ -125,7 +130,7 @@ template <int kCount>
 __device__ __forceinline__ void activate(ActivationKind activation, float* v) {
   if (activation == ActivationKind::Relu) {
 #pragma unroll
-    for (int i = 0; i < kCount; ++i) v[i] = v[i] < 0.0f ? 0.0f : v[i];  // NaN stays
+    for (int i = 0; i < kCount; ++i) v[i] = max_or_nan(v[i], 0.0f);
   } else if (activation == ActivationKind::GeluTanh) {
 #pragma unroll
     for (int i = 0; i < kCount; ++i) v[i] = gelu(v[i]);

@@ -1,6 +1,6 @@
 // Joins the two columns of a product that make one of C, from f32 sums in the workspace.
 
-#include "backends/cuda/kernels/gate_params.hpp"
+#include "backends/cuda/kernels/gate.cuh"
 #include "backends/cuda/kernels/gemm_kernels.hpp"
 #include "backends/cuda/kernels/strided.cuh"
 
@@ -25,20 +25,6 @@ __device__ __forceinline__ float column_at(const GateParams& p, std::int64_t bat
   return __fadd_rn(v, load_float(p.bias, batch * p.bias.batch + j * p.bias.column));
 }
 
-/// NaN stays NaN.
-__device__ __forceinline__ float join(const GateParams& p, float g, float u) {
-  g = g > p.limit ? p.limit : g;
-  u = u > p.limit ? p.limit : u;
-  u = u < -p.limit ? -p.limit : u;
-  const auto kind = static_cast<ActivationKind>(p.activation);
-  if (kind == ActivationKind::Silu) {
-    g = weighted(g, logistic_of_power(-1.442695041f * (p.gate_alpha * g)));
-  } else {
-    activate<1>(kind, &g);
-  }
-  return __fmul_rn(g, __fadd_rn(u, p.up_offset));
-}
-
 __global__ void __launch_bounds__(kGateThreads) gemm_gate(const __grid_constant__ GateParams p) {
   const std::int64_t segments = (p.n + kGateThreads - 1) / kGateThreads;
   for (std::int64_t unit = blockIdx.x; unit < p.batch * p.m * segments; unit += gridDim.x) {
@@ -47,7 +33,9 @@ __global__ void __launch_bounds__(kGateThreads) gemm_gate(const __grid_constant_
     if (n >= p.n) continue;
     const std::int64_t batch = row / p.m, m = row - batch * p.m;
     const std::int64_t j = n * p.step;
-    float v = join(p, column_at(p, batch, m, j), column_at(p, batch, m, j + p.partner));
+    float v = column_at(p, batch, m, j);
+    const float up = column_at(p, batch, m, j + p.partner);
+    join<1>(p.gate, &v, &up);
     if (p.residual.data != nullptr) {
       v = __fadd_rn(v, load_float(p.residual, batch * p.residual.batch + m * p.residual.row +
                                                   n * p.residual.column));

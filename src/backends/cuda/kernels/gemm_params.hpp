@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cuda.h>
 
+#include "backends/cuda/kernels/gate_params.hpp"
 #include "plan/cuda_gemm_tile.hpp"
 
 namespace girih::inline v0::cuda {
@@ -104,8 +105,10 @@ constexpr TileOrder make_tile_order(std::uint32_t unit_rows, std::uint32_t unit_
 // epilogue of alpha alone. Boxes: a 2-byte output, base, row stride, batch stride
 // and row length multiples of 16 bytes (a box cut inside a 16-byte piece still writes the whole
 // piece). Fragments: an f32 output, and unless transposed a base, row stride and batch stride that
-// are multiples of 8 bytes. FusedBoxes: as Boxes, with a bias and an activation.
-enum class StoreMode : std::uint8_t { General, Boxes, FusedBoxes, Fragments };
+// are multiples of 8 bytes. FusedBoxes: as Boxes, with a bias and an activation. GatedBoxes: as
+// Boxes, with a bias and a gate, on tiles of 128 or 256 columns that are not transposed and split
+// no K.
+enum class StoreMode : std::uint8_t { General, Boxes, FusedBoxes, Fragments, GatedBoxes };
 
 // One launch. "rows" is wgmma's M side and "cols" its N side: M and N of the product, or N and M
 // when `transposed` (skinny products put the long extent on the 64-wide side).
@@ -127,6 +130,12 @@ struct GemmParams {
   bool b_batched = false;
   bool transposed = false;
   StoreMode store = StoreMode::General;
+  // GatedBoxes: a tile has as many columns g as u, those that belong to cols / 2 columns of C.
+  // `b`'s third extent is the half; element c of half h of the bias is h * gate_half + c *
+  // gate_step.
+  GateTerms gate;
+  std::int64_t gate_half = 0;
+  std::int64_t gate_step = 1;
 };
 
 // The second half of a split product, and the whole of a product with K = 0 or alpha = 0 (splits =

@@ -33,6 +33,7 @@ struct GemmKernel {
       kConsumerRows / 64;  // 64-row products a consumer makes of each slice
   static constexpr int kReleasingWarps = kPingPong ? 4 : 4 * kTile.consumers;  // a stage
   static constexpr int kSlices = kTile.depth / 16;
+  static constexpr bool kGates = gates_in_registers(kTile);
   // Producer + 2 * consumer = 504: what 384 threads at the launch bound of 168 own together. Beside
   // 192 accumulators the epilogues spill at 232.
   static constexpr bool kTight = kSlabs * kTile.cols / 2 >= 192;
@@ -40,7 +41,7 @@ struct GemmKernel {
   static constexpr int kConsumerRegisters = kTight ? 240 : 232;
   using Cursor = RingCursor<kStages>;
   using Accumulators = float[kSlabs][kTile.cols / 2];
-  using Output = WarpOutput<kSlabs, kTile.cols, kClusterSplit>;
+  using Output = WarpOutput<kSlabs, kTile.cols, kClusterSplit, kGates>;
 
   const GemmParams& p;
   std::uint32_t base;  // shared address of stage 0
@@ -118,8 +119,12 @@ struct GemmKernel {
         // Blocks in one column of the cluster share B; blocks in one row share A.
         load<TileA, kMajorA, kTile.rows>(stage, &p.a, ring.full(at.stage), row, k, batch_a,
                                          p.cluster_cols);
-        load<TileB, kMajorB, kTile.cols>(stage + TileA::kBytes, &p.b, ring.full(at.stage), col, k,
-                                         batch_b, p.cluster_rows);
+        if (kGates && p.store == StoreMode::GatedBoxes) {
+          load_halves(stage + TileA::kBytes, ring.full(at.stage), col / 2, k);
+        } else {
+          load<TileB, kMajorB, kTile.cols>(stage + TileA::kBytes, &p.b, ring.full(at.stage), col, k,
+                                           batch_b, p.cluster_rows);
+        }
         at.advance();
       }
     }
@@ -166,6 +171,43 @@ struct GemmKernel {
         ptx::load_box(at + panel * Tile::kPanelBytes, map, full, x, y, batch);
       } else {
         ptx::load_box_multicast(at + panel * Tile::kPanelBytes, map, full, 3, x, y, batch);
+      }
+    }
+  }
+
+  // A gate's tile of B: columns g, then as many columns u, of the columns of C from `first` on. Its
+  // K-major box is one half, and each block of a cluster loads one for both.
+  __device__ __forceinline__ void load_halves(std::uint32_t to, std::uint32_t full, int first,
+                                              int k) const {
+    if (p.cluster_rows > 1) {
+      const int rank = ptx::cluster_rank();
+      if constexpr (kMajorB == Major::K) {
+        load_half<2>(to, full, first, k, 0, rank);
+      } else {
+        load_half<2>(to, full, first, k, rank * kTile.depth / 2, 0);
+        load_half<2>(to, full, first, k, rank * kTile.depth / 2, 1);
+      }
+    } else {
+      load_half<1>(to, full, first, k, 0, 0);
+      load_half<1>(to, full, first, k, 0, 1);
+    }
+  }
+  // From row `depth` of an MN-major stage on.
+  template <int kShare>
+  __device__ __forceinline__ void load_half(std::uint32_t to, std::uint32_t full, int first, int k,
+                                            int depth, int half) const {
+    constexpr int kOfHalf = kMajorB == Major::K ? TileB::kPanels : TileB::kPanels / 2;
+    constexpr int kHalfBytes =
+        kMajorB == Major::K ? kTile.cols / 2 * TileB::kRowBytes : kOfHalf * TileB::kPanelBytes;
+    to += half * kHalfBytes + depth * TileB::kRowBytes;
+#pragma unroll
+    for (int panel = 0; panel < kOfHalf; ++panel) {
+      const int x = kMajorB == Major::K ? k * kTile.depth + panel * 64 : first + panel * 64;
+      const int y = kMajorB == Major::K ? first : k * kTile.depth + depth;
+      if constexpr (kShare == 1) {
+        ptx::load_box(to + panel * TileB::kPanelBytes, &p.b, full, x, y, half);
+      } else {
+        ptx::load_box_multicast(to + panel * TileB::kPanelBytes, &p.b, full, 3, x, y, half);
       }
     }
   }

@@ -6,14 +6,15 @@
 // 8 in [2], [3].
 
 #include <cstdint>
+#include <type_traits>
 
-#include "backends/cuda/kernels/epilogue.cuh"
+#include "backends/cuda/kernels/gate.cuh"
 #include "backends/cuda/kernels/gemm_params.hpp"
 #include "backends/cuda/kernels/ptx.cuh"
 
 namespace girih::inline v0::cuda {
 
-template <int kSlabs, int kCols, bool kSplit>
+template <int kSlabs, int kCols, bool kSplit, bool kGates>
 struct WarpOutput {
   using Accumulators = float[kSlabs][kCols / 2];
   static constexpr int kChunk = store_columns(kCols);  // columns staged at a time
@@ -33,6 +34,7 @@ struct WarpOutput {
   // This thread's two of the bias of a tile whose columns are C's.
   __device__ __forceinline__ float2 load_bias(int col, int batch) const {
     const int pair = 2 * (threadIdx.x % 128);
+    if (kGates && p.store == StoreMode::GatedBoxes) return load_gate_bias(col / 2, batch, pair);
     const bool has = p.store == StoreMode::FusedBoxes && p.epilogue.bias.data != nullptr &&
                      !p.transposed && pair < kCols;
     return has ? load_pair(p.epilogue.bias, batch, col + pair, static_cast<int>(p.cols))
@@ -41,17 +43,14 @@ struct WarpOutput {
 
   // Stores kSlabs times 16 rows, 64 apart, from `row` on and kCols columns from `col` on, of output
   // batch `batch`. `loaded` is what load_bias() gave.
-  __device__ __forceinline__ void store(Accumulators& acc, int row, int col, int batch,
+  __device__ __forceinline__ void store(const Accumulators& acc, int row, int col, int batch,
                                         float2 loaded) {
     if (p.store == StoreMode::Boxes) {
       store_boxes(acc, row, col, batch, resolve(p.epilogue.alpha));
     } else if (p.store == StoreMode::FusedBoxes) {
-      if (p.transposed) {
-        fuse_transposed(acc, row, batch);
-      } else {
-        fuse(acc, loaded);
-      }
-      store_boxes(acc, row, col, batch, 1.0f);
+      store_fused(acc, row, col, batch, loaded);
+    } else if (kGates && p.store == StoreMode::GatedBoxes) {
+      if constexpr (kGates) store_gated(acc, row, col / 2, batch, loaded);
     } else if (p.store == StoreMode::Fragments) {
       store_fragments(acc, row, col, batch);
     } else {
@@ -87,76 +86,140 @@ struct WarpOutput {
 
   __device__ __forceinline__ void store_boxes(const Accumulators& acc, int row, int col, int batch,
                                               float alpha) {
-    const Element type = p.epilogue.out.type;
 #pragma unroll
     for (int slab = 0; slab < kSlabs; ++slab) {
 #pragma unroll
       for (int chunk = 0; chunk < kChunks; ++chunk) {
         if (!mine(slab * kChunks + chunk)) continue;
-        const std::uint32_t at = acquire_half();
-        const BoxLayout layout = box_layout();
-#pragma unroll
-        for (int pair = 0; pair < kChunk / 16; ++pair) {
-          const float* v = acc[slab] + (chunk * kChunk + pair * 16) / 2;
-          const std::uint32_t byte = layout.first + pair * layout.step;
-          const std::uint32_t to = at + (byte ^ (((byte >> 7) & layout.swizzle) << 4));
-          const std::uint32_t a = pack(type, alpha * v[0], alpha * v[1]),
-                              b = pack(type, alpha * v[2], alpha * v[3]),
-                              c = pack(type, alpha * v[4], alpha * v[5]),
-                              d = pack(type, alpha * v[6], alpha * v[7]);
-          if (p.transposed) {
-            ptx::store_matrix_x4_transposed(to, a, b, c, d);
-          } else {
-            ptx::store_matrix_x4(to, a, b, c, d);
-          }
-        }
-        send_box(at, col + chunk * kChunk, row + slab * 64, batch);
+        store_box(acc[slab] + chunk * kChunk / 2, alpha, col + chunk * kChunk, row + slab * 64,
+                  batch);
       }
     }
   }
-  // alpha, bias and activation in place. The warpgroup first brings the tile's bias to shared
-  // memory: read column by column from global memory it cost a trip to L2 for every 16 columns, 12
-  // us a tile.
-  __device__ __forceinline__ void fuse(Accumulators& acc, float2 loaded) const {
-    const bool biased = p.epilogue.bias.data != nullptr;
-    if (biased) stage_bias(loaded);
-    const float alpha = resolve(p.epilogue.alpha);
-    const std::uint32_t mine = bias + 8 * (ptx::lane() & 3);
+  // One chunk, times alpha, by way of staging memory.
+  __device__ __forceinline__ void store_box(const float* chunk, float alpha, int col, int row,
+                                            int batch) {
+    const Element type = p.epilogue.out.type;
+    const std::uint32_t at = acquire_half();
+    const BoxLayout layout = box_layout();
 #pragma unroll
-    for (int block = 0; block < kCols / 8; ++block) {
-      const float2 b = biased ? ptx::load_shared_pair(mine + block * 32) : float2{0.0f, 0.0f};
-#pragma unroll
-      for (int slab = 0; slab < kSlabs; ++slab) {
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          float& x = acc[slab][block * 4 + i];
-          x = __fadd_rn(__fmul_rn(alpha, x), i & 1 ? b.y : b.x);
-        }
+    for (int pair = 0; pair < kChunk / 16; ++pair) {
+      const float* v = chunk + pair * 8;
+      const std::uint32_t byte = layout.first + pair * layout.step;
+      const std::uint32_t to = at + (byte ^ (((byte >> 7) & layout.swizzle) << 4));
+      const std::uint32_t a = pack(type, alpha * v[0], alpha * v[1]),
+                          b = pack(type, alpha * v[2], alpha * v[3]),
+                          c = pack(type, alpha * v[4], alpha * v[5]),
+                          d = pack(type, alpha * v[6], alpha * v[7]);
+      if (p.transposed) {
+        ptx::store_matrix_x4_transposed(to, a, b, c, d);
+      } else {
+        ptx::store_matrix_x4(to, a, b, c, d);
       }
     }
-    activate<kSlabs * kCols / 2>(p.epilogue.activation, &acc[0][0]);
+    send_box(at, col, row, batch);
   }
-  // The same where the tile's rows are C's columns: a lane has two of them a slab.
-  __device__ __forceinline__ void fuse_transposed(Accumulators& acc, int row, int batch) const {
+
+  // --- the same with a bias and an activation or a gate, rolled around one copy of the epilogue,
+  // as in store_general: written out it was 26 KB of code that a block runs once a tile, and
+  // fetches as it goes
+
+  // Calls take(i) with i = index < kCount as a constant. The last one takes no test: where a path
+  // assigned nothing, what is taken would stay alive from tile to tile.
+  template <int kCount, int kFirst = 0, class Take>
+  static __device__ __forceinline__ void pick(int index, const Take& take) {
+    if constexpr (kFirst + 1 == kCount) {
+      take(std::integral_constant<int, kFirst>{});
+    } else if (index == kFirst) {
+      take(std::integral_constant<int, kFirst>{});
+    } else {
+      pick<kCount, kFirst + 1>(index, take);
+    }
+  }
+
+  __device__ __forceinline__ void store_fused(const Accumulators& acc, int row, int col, int batch,
+                                              float2 loaded) {
+    if (!p.transposed) stage_bias(loaded);
     const float alpha = resolve(p.epilogue.alpha);
-    const int first = row + (ptx::lane() >> 2);
+    const ActivationKind activation = p.epilogue.activation;
+#pragma unroll 1
+    for (int step = 0; step < kSlabs * kChunks; ++step) {
+      if (!mine(step)) continue;
+      float v[kChunk / 2];
+      pick<kSlabs * kChunks>(step, [&](auto s) {
+        const float* from = acc[s() / kChunks] + s() % kChunks * kChunk / 2;
 #pragma unroll
-    for (int slab = 0; slab < kSlabs; ++slab) {
-      float b[2] = {};
-      if (p.epilogue.bias.data != nullptr) {
-#pragma unroll
-        for (int i = 0; i < 2; ++i) {
-          b[i] =
-              load_one(p.epilogue.bias, batch, first + slab * 64 + i * 8, static_cast<int>(p.rows));
-        }
+        for (int i = 0; i < kChunk / 2; ++i) v[i] = __fmul_rn(alpha, from[i]);
+      });
+      const int column = step % kChunks * kChunk, first = row + step / kChunks * 64;
+      if (p.transposed) {
+        add_row_bias(v, first + (ptx::lane() >> 2), batch);
+      } else {
+        add_column_bias(v, bias + 4 * (column + 2 * (ptx::lane() & 3)));
       }
+      activate<kChunk / 2>(activation, v);
+      store_box(v, 1.0f, col + column, first, batch);
+    }
+  }
+  // Adds the bias of a chunk's columns, which is staged from `from` on. Read column by column from
+  // global memory it cost a trip to L2 for every 16 columns, 12 us a tile.
+  template <int kCount>
+  static __device__ __forceinline__ void add_column_bias(float (&v)[kCount], std::uint32_t from) {
 #pragma unroll
-      for (int i = 0; i < kCols / 2; ++i) {
-        float& x = acc[slab][i];
-        x = __fadd_rn(__fmul_rn(alpha, x), b[i / 2 % 2]);
+    for (int block = 0; block < kCount / 4; ++block) {
+      const float2 b = ptx::load_shared_pair(from + block * 32);
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        v[block * 4 + i] = __fadd_rn(v[block * 4 + i], i & 1 ? b.y : b.x);
       }
     }
-    activate<kSlabs * kCols / 2>(p.epilogue.activation, &acc[0][0]);
+  }
+  // The same where the tile's rows are C's columns: a lane has two of them, `first` and 8 further.
+  __device__ __forceinline__ void add_row_bias(float (&v)[kChunk / 2], int first, int batch) const {
+    float b[2] = {};
+    if (p.epilogue.bias.data != nullptr) {
+#pragma unroll
+      for (int i = 0; i < 2; ++i)
+        b[i] = load_one(p.epilogue.bias, batch, first + i * 8, static_cast<int>(p.rows));
+    }
+#pragma unroll
+    for (int i = 0; i < kChunk / 2; ++i) v[i] = __fadd_rn(v[i], b[i / 2 % 2]);
+  }
+  // The same for columns `pair` and the next of a gate's tile.
+  __device__ __forceinline__ float2 load_gate_bias(int first, int batch, int pair) const {
+    if (p.epilogue.bias.data == nullptr || pair >= kCols) return {0.0f, 0.0f};
+    const int half = pair >= kCols / 2, c = first + pair - half * (kCols / 2);
+    const auto at = [&](int column) {
+      if (column >= p.cols / 2) return 0.0f;
+      const std::int64_t j = half * p.gate_half + column * p.gate_step;
+      return load_one(p.epilogue.bias, batch, static_cast<int>(j), static_cast<int>(p.cols));
+    };
+    return {at(c), at(c + 1)};
+  }
+  // alpha, bias and the gate, a chunk of C at a time, from its column `col` on.
+  __device__ __forceinline__ void store_gated(const Accumulators& acc, int row, int col, int batch,
+                                              float2 loaded) {
+    constexpr int kOut = kCols / 2, kOfSlab = kOut / kChunk;
+    stage_bias(loaded);
+    const float alpha = resolve(p.epilogue.alpha);
+#pragma unroll 1
+    for (int step = 0; step < kSlabs * kOfSlab; ++step) {
+      float g[kChunk / 2], u[kChunk / 2];
+      pick<kSlabs * kOfSlab>(step, [&](auto s) {
+        const float* from = acc[s() / kOfSlab] + s() % kOfSlab * kChunk / 2;
+#pragma unroll
+        for (int i = 0; i < kChunk / 2; ++i) {
+          g[i] = __fmul_rn(alpha, from[i]);
+          u[i] = __fmul_rn(alpha, from[kOut / 2 + i]);
+        }
+      });
+      const int column = step % kOfSlab * kChunk;
+      const std::uint32_t terms = bias + 4 * (column + 2 * (ptx::lane() & 3));
+      add_column_bias(g, terms);
+      add_column_bias(u, terms + 4 * kOut);
+      join<kChunk / 2>(p.gate, g, u);
+      store_box(g, 1.0f, col + column, row + step / kOfSlab * 64, batch);
+    }
   }
   __device__ __forceinline__ void stage_bias(float2 loaded) const {
     const int thread = threadIdx.x % 128,

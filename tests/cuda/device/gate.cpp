@@ -1,0 +1,103 @@
+#include "cuda/device/gpu_test.hpp"
+#include "verify/bound_gemm.hpp"
+
+// Gates in the epilogue of a wgmma row, and in a kernel behind it.
+
+namespace girih::testing {
+namespace {
+
+using verify::GemmCase;
+
+constexpr auto kJoined = "the gate is in the kernel's epilogue";
+
+class CudaGate : public BackendTest {};
+
+/// Whether a row's tile of these operands has a gate's columns side by side.
+bool joins(const KernelInfo& row, GateOrder order, bool k_major_b) {
+  const bool holds_both = (row.tile_n == 128 || row.tile_n == 256) &&
+                          row.form != cuda::TileForm::None &&
+                          row.form != cuda::TileForm::ClusterSplit;
+  return holds_both && (order == GateOrder::Concatenated || k_major_b);
+}
+
+TEST_P(CudaGate, EveryRowThatHoldsBothHalvesJoinsThem) {
+  int joined = 0;
+  for (const UsableKernel& kernel : usable_kernels(GetParam(), Op::Gemm)) {
+    if (!kernel.info.operands.has(DType::BF16)) continue;
+    Runtime runtime = open(GetParam(), {.force_kernel = std::string(kernel.info.name)});
+    std::uint64_t i = 0;
+    for (const auto& [m, n, k] : {std::array{1, 8, 64}, {130, 200, 136}, {300, 136, 520}}) {
+      for (const GateOrder order : {GateOrder::Concatenated, GateOrder::Interleaved}) {
+        for (const bool k_major_b : {false, true}) {
+          const auto activation = static_cast<Activation>(i % 4);
+          GemmCase x{.index = i,
+                     .m = m,
+                     .n = n,
+                     .k = k,
+                     .operands = i % 2 != 0 ? DType::F16 : DType::BF16,
+                     .a = {.column_major = i % 3 == 0},
+                     .b = {.column_major = k_major_b},
+                     .alpha = 0.5F,
+                     .gate = Gate{.activation = activation, .order = order, .limit = 4}};
+          x.output = x.operands;
+          if (i % 3 != 0) x.bias = i % 2 != 0 ? DType::F32 : x.operands;
+          if (x.a.column_major) x.m = (x.m + 7) / 8 * 8;  // rows of 16 bytes
+          expect_passes(runtime, x, static_cast<verify::Mode>(i % 3));
+          const auto bound = must(verify::BoundGemm::make(runtime, x));
+          const std::string plan = must(bound.plan(runtime)).to_string();
+          const bool is_joined = plan.find(kJoined) != std::string::npos;
+          EXPECT_EQ(is_joined, joins(kernel.info, order, k_major_b)) << x.to_string() << plan;
+          joined += is_joined ? 1 : 0;
+          ++i;
+        }
+      }
+    }
+  }
+  EXPECT_GT(joined, 0);
+}
+
+TEST_P(CudaGate, ManyTilesOfABatchWithOneB) {
+  for (const GateOrder order : {GateOrder::Concatenated, GateOrder::Interleaved}) {
+    expect_passes(runtime_,
+                  {.m = 1000,
+                   .n = 2056,
+                   .k = 264,
+                   .batch = 3,
+                   .operands = DType::BF16,
+                   .output = DType::BF16,
+                   .b = {.column_major = true, .sharing = verify::Sharing::Rank2},
+                   .bias = DType::BF16,
+                   .bias_per_batch = true,
+                   .gate = Gate{.order = order}},
+                  verify::Mode::Replayed);
+  }
+}
+
+// Adding a residual of 0 takes the gate out of the product's epilogue.
+TEST_P(CudaGate, BothFormsGiveEqualBits) {
+  constexpr std::int64_t kM = 500, kN = 1024, kK = 512;
+  const Tensor a = random_tensor(runtime_, {kM, kK}, DType::BF16, 1);
+  const Tensor b = random_tensor(runtime_, {2 * kN, kK}, DType::BF16, 2);
+  const Tensor bias = random_tensor(runtime_, {2 * kN}, DType::F32, 3);
+  const Tensor zeros = must(runtime_.tensor({kM, kN}, DType::F32));
+  for (const GateOrder order : {GateOrder::Concatenated, GateOrder::Interleaved}) {
+    const Tensor c = must(runtime_.tensor({kM, kN}, DType::BF16));
+    GemmDesc desc{.a = a,
+                  .b = b.transposed(),
+                  .c = c,
+                  .epilogue = {.bias = bias, .gate = Gate{.order = order, .up_offset = 1}},
+                  .reproducibility = Reproducibility::RowInvariant};
+    EXPECT_NE(must(plan(runtime_, desc)).to_string().find(kJoined), std::string::npos);
+    must(gemm(runtime_, desc));
+    const std::vector<std::byte> joined = bytes_of(runtime_, c);
+    desc.epilogue.residual = zeros;
+    EXPECT_EQ(must(plan(runtime_, desc)).to_string().find(kJoined), std::string::npos);
+    must(gemm(runtime_, desc));
+    EXPECT_EQ(joined, bytes_of(runtime_, c));
+  }
+}
+
+GIRIH_FOR_EVERY_GPU(CudaGate);
+
+}  // namespace
+}  // namespace girih::testing
