@@ -98,7 +98,15 @@ struct GemmKernel {
   // --- producer
   // ---------------------------------------------------------------------------------------------------
 
+  // The test is outside of the loops: inside, it cost a 64 x 128 tile 5 to 10 %.
   __device__ __forceinline__ void produce() {
+    if constexpr (kGates) {
+      if (p.store == StoreMode::GatedBoxes) return produce_tiles<true>();
+    }
+    produce_tiles<false>();
+  }
+  template <bool kGated>
+  __device__ __forceinline__ void produce_tiles() {
     Cursor at;
     for (Scheduler scheduler(p); !scheduler.done(); scheduler.next()) {
       const TilePlace tile = scheduler.place();
@@ -119,7 +127,7 @@ struct GemmKernel {
         // Blocks in one column of the cluster share B; blocks in one row share A.
         load<TileA, kMajorA, kTile.rows>(stage, &p.a, ring.full(at.stage), row, k, batch_a,
                                          p.cluster_cols);
-        if (kGates && p.store == StoreMode::GatedBoxes) {
+        if constexpr (kGated) {
           load_halves(stage + TileA::kBytes, ring.full(at.stage), col / 2, k);
         } else {
           load<TileB, kMajorB, kTile.cols>(stage + TileA::kBytes, &p.b, ring.full(at.stage), col, k,
