@@ -14,7 +14,7 @@ class CudaGate : public BackendTest {};
 
 /// Whether a row's tile of these operands has a gate's columns side by side.
 bool joins(const KernelInfo& row, GateOrder order, bool k_major_b) {
-  const bool holds_both = (row.tile_n == 128 || row.tile_n == 256) &&
+  const bool holds_both = (row.tile_n == 128 || row.tile_n == 256) && row.consumers == 2 &&
                           row.form != cuda::TileForm::None &&
                           row.form != cuda::TileForm::ClusterSplit;
   return holds_both && (order == GateOrder::Concatenated || k_major_b);
