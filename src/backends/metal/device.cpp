@@ -17,16 +17,6 @@
 namespace girih::inline v0::metal {
 namespace {
 
-/// Encodes at once.
-class QueueSink final : public LaunchSink {
- public:
-  explicit QueueSink(Queue& queue) noexcept : queue_(queue) {}
-  Status add(const Launch& launch) noexcept override { return queue_.encode(launch); }
-
- private:
-  Queue& queue_;
-};
-
 /// Makes the pipelines and encodes nothing.
 class PipelineSink final : public LaunchSink {
  public:
@@ -187,7 +177,12 @@ class MetalDevice final : public Device {
     const std::uint32_t trial = 1U << static_cast<unsigned>(dtype);
     if ((tried & trial) != 0) return {};
     const KernelInfo* const portable = portable_row(dtype);
-    const Result<Trial> result = try_product(kernel, portable, dtype, queue_, memory_);
+    const Result<Trial> result = try_product(kernel, portable, dtype, pipelines_);
+    if (!result && result.error().kind() == ErrorKind::Failed) {
+      // Of the trial's queue: the caller's is as it was.
+      return error(Code::BackendUnavailable, "{}: its trial product did not run: {}", kernel.name,
+                   result.error().message);
+    }
     if (!result) return result.error();
     constexpr const char* kWrong = "its trial product was wrong";
     if (!result->is_portable_right) rows_[index_of(*portable)].obstacle = kWrong;

@@ -110,4 +110,14 @@ class Queue {
   std::atomic<std::uint64_t> newest_ = 0;  ///< of the open command buffer, or else the last one
 };
 
+/// Encodes at once.
+class QueueSink final : public LaunchSink {
+ public:
+  explicit QueueSink(Queue& queue) noexcept : queue_(queue) {}
+  Status add(const Launch& launch) noexcept override { return queue_.encode(launch); }
+
+ private:
+  Queue& queue_;
+};
+
 }  // namespace girih::inline v0::metal

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backends/metal/queue.hpp"
 #include "core/error.hpp"
 #include "core/small_float.hpp"
 #include "plan/metal_gemm.hpp"
@@ -83,29 +84,10 @@ void fill(std::byte* data, DType dtype) noexcept {
   }
 }
 
-/// Memory for the trial, taken back at its end.
-class Space {
- public:
-  Space(Memory& memory, const Queue& queue) noexcept : memory_(memory), queue_(queue) {}
-  Space(const Space&) = delete;
-  Space& operator=(const Space&) = delete;
-  ~Space() {
-    if (data != nullptr) memory_.retire(data, queue_.tick());
-  }
-  std::byte* data = nullptr;
-
- private:
-  Memory& memory_;
-  const Queue& queue_;
-};
-
-class Sink final : public LaunchSink {
- public:
-  explicit Sink(Queue& queue) noexcept : queue_(queue) {}
-  Status add(const Launch& launch) noexcept override { return queue_.encode(launch); }
-
- private:
-  Queue& queue_;
+/// Where a trial runs. Its memory goes with it, after its queue.
+struct Bench {
+  Memory memory;
+  Queue queue;
 };
 
 Result<GemmProblem> trial_problem(DType dtype, bool is_gated) noexcept {
@@ -128,7 +110,7 @@ Status multiply(const GemmProblem& problem, const KernelInfo& kernel, std::byte*
   call.operands.b = data + kBAt;
   call.operands.c = data + c_at;
   call.selection.kernel = &kernel;
-  Sink sink(queue);
+  QueueSink sink(queue);
   GIRIH_TRY(lower(call, sink));
   return queue.drain();
 }
@@ -136,22 +118,23 @@ Status multiply(const GemmProblem& problem, const KernelInfo& kernel, std::byte*
 }  // namespace
 
 Result<Trial> try_product(const KernelInfo& kernel, const KernelInfo* portable, DType dtype,
-                          Queue& queue, Memory& memory) noexcept {
+                          Pipelines& pipelines) noexcept try {
+  Bench bench;
+  GIRIH_TRY(bench.memory.start(pipelines.device()));
+  GIRIH_TRY(bench.queue.start(pipelines.device(), nullptr, bench.memory, pipelines));
   Trial trial{.is_right = true};
   for (const bool is_gated : {false, true}) {
     const Result<GemmProblem> problem = trial_problem(dtype, is_gated);
     if (!problem) return problem.error();
-    Space space(memory, queue);
     const Result<std::byte*> data =
-        memory.allocate(kScratchAt + metal_workspace(*problem, kernel, 1).bytes());
+        bench.memory.allocate(kScratchAt + metal_workspace(*problem, kernel, 1).bytes());
     if (!data) return data.error();
-    space.data = *data;
     fill(*data, dtype);
-    GIRIH_TRY(multiply(*problem, kernel, *data, kCAt, queue));
+    GIRIH_TRY(multiply(*problem, kernel, *data, kCAt, bench.queue));
     const bool is_exact = is_right(*data + kCAt, dtype, is_gated);
     trial.is_right = trial.is_right && is_exact;
     if (portable == nullptr) continue;
-    const Status ran = multiply(*problem, *portable, *data, kPortableAt, queue);
+    const Status ran = multiply(*problem, *portable, *data, kPortableAt, bench.queue);
     if (!ran && ran.error().code == Code::BackendUnavailable) continue;  // it has no pipeline
     if (!ran) return ran.error();
     constexpr std::size_t kBytes = kRows * kColumns * sizeof(float);
@@ -162,6 +145,8 @@ Result<Trial> try_product(const KernelInfo& kernel, const KernelInfo* portable, 
     trial.is_portable_right = trial.is_portable_right && is_portable_exact;
   }
   return trial;
+} catch (...) {
+  return error(Code::OutOfMemory, "no host memory for a trial product");
 }
 
 }  // namespace girih::inline v0::metal

@@ -1,6 +1,7 @@
 #pragma once
 
-#include "backends/metal/queue.hpp"
+#include "backends/metal/pipelines.hpp"
+#include "plan/kernel_info.hpp"
 
 namespace girih::inline v0::metal {
 
@@ -12,8 +13,9 @@ struct Trial {
 /// Multiplies whole numbers, without and with a gate, on a row of the matrix unit, and on the
 /// portable row of the type, if there is one that compiles, and compares both with each other and
 /// with the exact result: what a compiler got wrong, or a unit that reads less of an operand than
-/// it should, shows here, once, instead of in the caller's numbers.
+/// it should, shows here, once, instead of in the caller's numbers. Runs on a queue and in memory
+/// of its own: it neither waits for what the caller has queued nor fails with it.
 Result<Trial> try_product(const KernelInfo& kernel, const KernelInfo* portable, DType dtype,
-                          Queue& queue, Memory& memory) noexcept;
+                          Pipelines& pipelines) noexcept;
 
 }  // namespace girih::inline v0::metal

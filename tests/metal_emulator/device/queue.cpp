@@ -69,6 +69,7 @@ std::vector<CommandQueue*>& queues() noexcept {
 }
 struct CommandQueue final : Object {
   explicit CommandQueue(Object* maker) : Object("MTL4CommandQueue"), device(maker) {
+    const std::lock_guard lock(device_mutex());
     queues().push_back(this);
   }
   void finish() override {

@@ -17,6 +17,8 @@ namespace buffer = metal::buffer;
 namespace event = metal::event;
 namespace queue = metal::queue;
 
+const std::vector<std::uint16_t> kOneToFour = {0x3F80, 0x4000, 0x4040, 0x4080};  // in bf16
+
 class MetalEmbedding : public ::testing::Test {
  protected:
   Ref make_buffer(unsigned long bytes) {
@@ -213,6 +215,33 @@ TEST_F(MetalEmbedding, EventsOfTheCallerOrderWork) {
   event::set_value(gate.get(), 4);
   EXPECT_TRUE(event::wait(done.get(), 9, 1000));
   EXPECT_EQ(floats_of(runtime, x), std::vector<float>(8, 3.0F));
+}
+
+TEST_F(MetalEmbedding, ATrialDoesNotWaitForWhatTheCallerWaitsFor) {
+  Runtime runtime = must(open(mine()));
+  const Tensor a = tensor_of(runtime, {2, 2}, DType::BF16, kOneToFour);
+  const Tensor c = must(runtime.tensor({2, 2}, DType::F32));
+  const Ref gate(metal::device::new_shared_event(device_.get()));
+  must(runtime.synchronize());
+  must(runtime.wait_for({.handle = gate.get(), .value = 1}));
+  ASSERT_TRUE(succeeded(gemm(runtime, {.a = a, .b = a, .c = c})));  // its first, so it is tried
+  const Event product = must(runtime.submit());
+  EXPECT_FALSE(must(runtime.completed(product)));
+  event::set_value(gate.get(), 1);
+  EXPECT_EQ(floats_of(runtime, c), (std::vector<float>{7, 10, 15, 22}));
+}
+
+TEST_F(MetalEmbedding, ATrialThatDoesNotRunLeavesTheRuntimeWell) {
+  Runtime runtime = must(open(mine()));
+  const Tensor a = tensor_of(runtime, {2, 2}, DType::BF16, kOneToFour);
+  const Tensor c = must(runtime.tensor({2, 2}, DType::F32));
+  must(runtime.synchronize());
+  emulator::fail_next_commit(1, "too long");
+  EXPECT_TRUE(refused(gemm(runtime, {.a = a, .b = a, .c = c}), Code::BackendUnavailable,
+                      "its trial product did not run"));
+  ASSERT_TRUE(succeeded(runtime.health()));
+  must(gemm(runtime, {.a = a, .b = a, .c = c}));
+  EXPECT_EQ(floats_of(runtime, c), (std::vector<float>{7, 10, 15, 22}));
 }
 
 TEST_F(MetalEmbedding, PrepareCompilesAndQueuesNothing) {
