@@ -10,6 +10,8 @@ namespace {
 /// Work of a command buffer, as predicted: the system stops one that runs for seconds.
 constexpr double kLongestSeconds = 0.1;
 constexpr std::uint64_t kPatienceMs = 60'000;
+/// From an event to the report of the work before it, which comes on another thread.
+constexpr std::chrono::milliseconds kReportPatience{5000};
 
 std::size_t aligned(std::size_t bytes) noexcept {
   constexpr std::size_t kAlignment = 256;
@@ -105,7 +107,7 @@ Status Queue::recover() noexcept {
     event::set_value(submissions_.get(), submitted_);
   }
   newest_ = tick_;
-  feedback_.clear();
+  GIRIH_TRY(feedback_.restart(tick_));
   memory_->reap(tick_ + 1);  // of what was discarded as well
   return {};
 }
@@ -159,7 +161,16 @@ Status Queue::wait_for(id event, std::uint64_t value) noexcept {
     GIRIH_TRY(feedback_.status());
     return error(Code::TimedOut, "the gpu did not finish within {} s", kPatienceMs / 1000);
   }
-  return feedback_.status();
+  return hear_reports();
+}
+
+/// Events pass behind work that failed, too, maybe before that is reported.
+Status Queue::hear_reports() noexcept {
+  const bool is_heard = feedback_.wait(completed_tick(), kReportPatience);
+  GIRIH_TRY(feedback_.status());
+  if (is_heard) return {};
+  return error(Code::TimedOut, "the gpu finished, but did not report how within {} s",
+               kReportPatience.count() / 1000);
 }
 
 /// Makes sure that the open command buffer can take a launch.
@@ -266,8 +277,9 @@ Status Queue::submit(std::uint64_t value) noexcept {
 
 Result<bool> Queue::completed(std::uint64_t value) noexcept {
   const bool is_done = event::value(submissions_.get()) >= value;
+  const bool is_reported = feedback_.finished() >= completed_tick();
   GIRIH_TRY(feedback_.status());
-  return is_done;
+  return is_done && is_reported;
 }
 
 Status Queue::wait(std::uint64_t value) noexcept {

@@ -83,6 +83,7 @@ class Queue {
   Status begin() noexcept;
   Status commit() noexcept;
   Status wait_for(id event, std::uint64_t value) noexcept;
+  Status hear_reports() noexcept;
   Status room_for(std::size_t bytes, double seconds) noexcept;
   void order(std::span<const Use> uses) noexcept;
   Status open_queue(id queue) noexcept;
