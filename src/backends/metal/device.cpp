@@ -12,6 +12,7 @@
 #include "backends/metal/replay.hpp"
 #include "backends/metal/self_check.hpp"
 #include "backends/metal/trial.hpp"
+#include "core/checked.hpp"
 #include "core/error.hpp"
 
 namespace girih::inline v0::metal {
@@ -66,7 +67,7 @@ class MetalDevice final : public Device {
     memory_.retire(data, queue_.tick());
   }
   Status zero(std::byte* data, std::int64_t bytes) noexcept override {
-    return bytes > 0 ? queue_.fill(data, bytes, 0) : Status{};
+    return bytes > 0 ? queue_.fill(data, round_up(bytes, kFillUnit), 0) : Status{};
   }
   Status write(std::byte* destination, const void* source, std::int64_t bytes) noexcept override {
     if (bytes == 0) return {};

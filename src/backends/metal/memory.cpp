@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/checked.hpp"
 #include "core/error.hpp"
 
 namespace girih::inline v0::metal {
@@ -11,6 +12,9 @@ namespace {
 std::uintptr_t key_of(const void* data) noexcept {
   return reinterpret_cast<std::uintptr_t>(data);
 }
+
+/// Buffers are multiples of this.
+constexpr std::int64_t kUnit = 64;
 
 }  // namespace
 
@@ -36,7 +40,7 @@ Result<std::byte*> Memory::allocate(std::int64_t bytes) noexcept try {
     return error(Code::OutOfMemory, "{} bytes asked, {} of the working set of {} are in use", bytes,
                  used_, limit_);
   }
-  const UInt length = std::max<UInt>(static_cast<UInt>(bytes), 1);
+  const auto length = static_cast<UInt>(round_up(std::max<std::int64_t>(bytes, 1), kUnit));
   Ref object(device::new_buffer(device_, length, kStorageShared | kUntracked));
   if (!object) return error(Code::OutOfMemory, "no buffer of {} bytes", bytes);
   auto* const data = static_cast<std::byte*>(buffer::contents(object.get()));

@@ -30,6 +30,9 @@ struct Prepared {
   double seconds = 0;
 };
 
+/// Bytes that Metal's fill counts in.
+constexpr std::int64_t kFillUnit = 4;
+
 /// The in-order queue: everything that is encoded, committed and waited for goes through here. Work
 /// is gathered in one command buffer, which is committed when it is asked for, when its constants
 /// are used up, or when it would run for long.
@@ -42,6 +45,7 @@ class Queue {
 
   Status encode(const Launch& launch) noexcept;
   Status encode(const Prepared& launch) noexcept;
+  /// From a multiple of kFillUnit in its buffer on, such a multiple of bytes.
   Status fill(std::byte* data, std::int64_t bytes, std::uint8_t value) noexcept;
 
   /// Hands over what was encoded, and marks it.

@@ -194,6 +194,19 @@ TEST_F(Metal, MemoryIsMadeResidentOnceAndNotAgain) {
   EXPECT_GT(emulator::residency_changes(), before);
 }
 
+// Metal's fill counts in words of 4 bytes; the emulator reports another length.
+TEST_F(Metal, AFreshTensorOfAnyLengthIsZero) {
+  Runtime runtime = must(open());
+  must(runtime.bump_reserve(4096));
+  for (const Memory memory : {Memory::Hot, Memory::Cold, Memory::Bump}) {
+    for (const std::int64_t bytes : {1, 2, 3, 5, 63, 65, 1023}) {
+      const Tensor x = must(runtime.tensor({bytes}, DType::I8, memory));
+      EXPECT_EQ(bytes_of(runtime, x),
+                std::vector<std::byte>(static_cast<std::size_t>(bytes), std::byte{0}));
+    }
+  }
+}
+
 TEST_F(Metal, NothingIsLeftBehind) {
   {
     Runtime warm = must(open());
