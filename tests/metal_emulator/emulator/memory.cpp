@@ -43,7 +43,7 @@ std::byte* allocate_buffer(std::size_t bytes, const std::string& label) {
   std::byte* const data = static_cast<std::byte*>(memory) + kGuardBytes;
   mprotect(memory, kGuardBytes, PROT_NONE);
   mprotect(data + whole, kGuardBytes, PROT_NONE);
-  std::memset(data, 0xFF, bytes);
+  if (bytes < kUnpoisonedBytes) std::memset(data, 0xFF, bytes);
   Heap& all = heap();
   const std::lock_guard lock(all.mutex);
   all.buffers.emplace(address_of(data), Buffer{data, bytes, mapped, label, true, Shadow(bytes)});

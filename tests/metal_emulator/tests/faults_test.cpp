@@ -103,7 +103,8 @@ INSTANTIATE_TEST_SUITE_P(
     Products, TensorFaults,
     ::testing::Values(Fault{"kStaticDepth", "matmul"}, Fault{"kWrongScope", "matmul"},
                       Fault{"kDifferentOperands", "matmul"}, Fault{"kWrongDepth", "matmul"},
-                      Fault{"kUsesInvalidSlot", "bounds"}, Fault{"kPastCapacity", "bounds"}),
+                      Fault{"kUsesInvalidSlot", "bounds"}, Fault{"kPastCapacity", "bounds"},
+                      Fault{"kFarRows", "matmul"}),
     fault_name);
 
 TEST(TensorFaults, AnAssumedLayoutGivesWrongNumbers) {

@@ -83,6 +83,10 @@ GIRIH_EMULATOR_UNCHECKED void fetch(const Tensor& source, bool transposed, int r
     if (overruns) emulator::fail_at("matmul", "a static slice reaches past its tensor", site);
   }
   const int inside = source.remaining(0) < width ? source.remaining(0) : width;
+  const int below = source.remaining(1) < height ? source.remaining(1) : height;
+  if (inside > 0 && below > 0 && source.offset(inside - 1, below - 1) > 0x7FFFFFFFL) {
+    emulator::fail_at("matmul", "an offset inside an operand takes more than 32 bits", site);
+  }
   for (int y = 0; y < height; ++y) {
     const int count = source.holds(0, y) ? inside : 0;
     const bool is_contiguous = source.stride[0] == 1;

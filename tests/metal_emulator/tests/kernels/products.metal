@@ -11,7 +11,7 @@ struct ProductArguments {
   int m, n, k;
 };
 
-enum Fault { kNone, kNoBarrierInLoop, kLoadsPastEnd, kStoresPastEnd, kStaticDepth, kWrongScope, kAssumesLayout, kDifferentOperands, kWrongDepth, kUsesInvalidSlot, kPastCapacity };
+enum Fault { kNone, kNoBarrierInLoop, kLoadsPastEnd, kStoresPastEnd, kStaticDepth, kWrongScope, kAssumesLayout, kDifferentOperands, kWrongDepth, kUsesInvalidSlot, kPastCapacity, kFarRows };
 
 constant constexpr short kTile = 32, kDepth = 16, kPad = 4;
 
@@ -90,7 +90,8 @@ template <typename T, typename D, Fault kFault>
   const int m = arguments.m, n = arguments.n, k = arguments.k;
   const int row = int(place.y) * kRows, column = int(place.x) * kColumns;
   auto left = tensor(a, dextents<int32_t, 2>(k, m), array<int, 2>{1, k});
-  auto right = tensor(b, dextents<int32_t, 2>(n, kFault == kWrongDepth ? k - 1 : k), array<int, 2>{1, n});
+  const int b_stride = kFault == kFarRows ? 0x7FFFFFF0 / (k - 1) + 16 : n;
+  auto right = tensor(b, dextents<int32_t, 2>(n, kFault == kWrongDepth ? k - 1 : k), array<int, 2>{1, b_stride});
   constexpr int depth = kFault == kStaticDepth ? 32 : static_cast<int>(dynamic_extent);
   constexpr auto descriptor = matmul2d_descriptor(
       kRows, kColumns, depth, false, false, false, matmul2d_descriptor::mode::multiply_accumulate);
@@ -108,7 +109,7 @@ template <typename T, typename D, Fault kFault>
       product.run(a_part, b_part, sums);  // fault: kStaticDepth
     }
   } else {
-    product.run(a_tile, b_tile, sums);  // fault: kWrongScope kDifferentOperands kWrongDepth
+    product.run(a_tile, b_tile, sums);  // fault: kWrongScope kDifferentOperands kWrongDepth kFarRows
   }
   for (ushort i = 0; i < sums.get_capacity(); ++i) {
     if (kFault == kAssumesLayout) {
@@ -134,6 +135,7 @@ GIRIH_INSTANTIATE("kDifferentOperands", product_tensor<half, float, kDifferentOp
 GIRIH_INSTANTIATE("kWrongDepth", product_tensor<half, float, kWrongDepth>);
 GIRIH_INSTANTIATE("kUsesInvalidSlot", product_tensor<half, float, kUsesInvalidSlot>);
 GIRIH_INSTANTIATE("kPastCapacity", product_tensor<half, float, kPastCapacity>);
+GIRIH_INSTANTIATE("kFarRows", product_tensor<half, float, kFarRows>);
 
 template <typename T>
 [[kernel, max_total_threads_per_threadgroup(64)]] void product_registers(
