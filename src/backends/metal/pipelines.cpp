@@ -52,7 +52,7 @@ Pipelines::Compiled Pipelines::compile(const char* text) const {
   id failure = nullptr;
   Compiled compiled;
   compiled.library = Ref(compiler::new_library(compiler_.get(), descriptor.get(), &failure));
-  if (!compiled.library) compiled.failure = describe(failure);
+  if (!compiled.library) compiled.failure = text_of(failure);
   return compiled;
 }
 
@@ -67,7 +67,7 @@ Ref Pipelines::make_pipeline(id library, id name, bool reflects, std::string& fa
   if (reflects) pipeline_descriptor::set_options(descriptor.get(), options.get());
   id reason = nullptr;
   Ref made(compiler::new_pipeline(compiler_.get(), descriptor.get(), nullptr, &reason));
-  if (!made) failure = describe(reason);
+  if (!made) failure = text_of(reason);
   return made;
 }
 
@@ -76,7 +76,7 @@ Result<id> Pipelines::library(Family family) {
   if (!library.object && library.failure.empty()) {
     Compiled compiled = prebuilt_.empty() ? compile(source_of(family)) : load();
     library.object = std::move(compiled.library);
-    library.failure = std::move(compiled.failure);
+    library.failure = first_error(compiled.failure);
   }
   if (library.object) return library.object.get();
   return error(Code::BackendUnavailable, "the kernels do not {}: {}",
@@ -94,7 +94,8 @@ Result<id> Pipelines::find(const Launch& launch) noexcept try {
   std::string failure;
   Ref made = make_pipeline(*compiled, to_string(launch.function), false, failure);
   if (!made) {
-    return error(Code::BackendUnavailable, "no pipeline for {}: {}", launch.function, failure);
+    return error(Code::BackendUnavailable, "no pipeline for {}: {}", launch.function,
+                 first_error(failure));
   }
   return pipelines_.emplace(launch.function, std::move(made)).first->second.get();
 } catch (...) {

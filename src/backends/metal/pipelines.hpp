@@ -21,7 +21,7 @@ class Pipelines {
   [[nodiscard]] id device() const noexcept { return device_; }
   /// MTLComputePipelineState of a launch. BackendUnavailable if it does not compile.
   Result<id> find(const Launch& launch) noexcept;
-  /// MTLLibrary of MSL text, or the compiler's first error. May throw std::bad_alloc, as the next.
+  /// MTLLibrary of MSL text, or all that the compiler says. May throw std::bad_alloc, as the next.
   struct Compiled {
     Ref library;
     std::string failure;

@@ -80,7 +80,9 @@ TEST_F(Metal, ExactF32StaysOffTheMatrixUnit) {
 }
 
 TEST_F(Metal, ALibraryThatDoesNotCompileTurnsOffItsRowsAlone) {
-  emulator::fail_library("gemm_tensor", "program_source:7:3: error: no such thing\nmore text");
+  emulator::fail_library("gemm_tensor",
+                         "program_source:3:1: warning: unused\n  int i;\n"
+                         "program_source:7:3: error: no such thing\nmore text");
   Runtime runtime = must(open());
   EXPECT_TRUE(refused(multiply(runtime, DType::BF16), Code::BackendUnavailable, "no such thing"));
   ASSERT_TRUE(succeeded(runtime.health()));
@@ -90,6 +92,8 @@ TEST_F(Metal, ALibraryThatDoesNotCompileTurnsOffItsRowsAlone) {
   const Plan chosen = must(plan(runtime, {.a = x, .b = x, .c = c}));
   EXPECT_EQ(chosen.kernel, "metal_gemm_16bit_64x64_simdgroup");
   EXPECT_NE(chosen.to_string().find("7:3: error: no such thing"), std::string::npos);
+  EXPECT_EQ(chosen.to_string().find("unused"), std::string::npos);
+  EXPECT_EQ(chosen.to_string().find("more text"), std::string::npos);
   EXPECT_TRUE(succeeded(multiply(runtime, DType::F32)));
 }
 

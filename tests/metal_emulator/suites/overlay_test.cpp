@@ -128,9 +128,14 @@ TEST_F(MetalOverlay, ThreadgroupMemoryOfAnotherIndexIsRefused) {
 }
 
 TEST_F(MetalOverlay, TheCompilersTextComesBack) {
-  emulator::fail_library("overlay", "program_source:9:5: error: use of undeclared 'y'\nmore");
-  EXPECT_TRUE(refused(add_kernels(runtime_, image_of(text_)), Code::FileFormat,
-                      "program_source:9:5: error: use of undeclared 'y'"));
+  constexpr const char* kMessage =
+      "program_source:3:1: warning: unused\nprogram_source:9:5: error: use of undeclared 'y'\n"
+      "  y = 3;\n  ^\n1 warning and 1 error";
+  emulator::fail_library("overlay", kMessage);
+  const auto added = add_kernels(runtime_, image_of(text_));
+  ASSERT_FALSE(added);
+  EXPECT_EQ(added.error().code, Code::FileFormat);
+  EXPECT_EQ(added.error().message, std::string("add_kernels: ") + kMessage);
   emulator::fail_library("overlay", "");
   EXPECT_TRUE(
       refused(add_kernels(runtime_, image_of("kernel void f( {")), Code::FileFormat, "error: "));
