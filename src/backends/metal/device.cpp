@@ -111,13 +111,15 @@ class MetalDevice final : public Device {
   Status recover() noexcept override { return queue_.recover(); }
 
   Result<std::byte*> import(const NativeMemory& memory, std::int64_t bytes) noexcept override {
-    Result<std::byte*> data =
-        memory_.import(memory.handle, bytes + static_cast<std::int64_t>(memory.byte_offset));
-    if (data) *data += memory.byte_offset;
-    return data;
+    const auto offset = static_cast<std::int64_t>(memory.byte_offset);
+    memory_.reap(queue_.completed_tick());
+    Result<std::byte*> data = memory_.import(memory.handle, offset, bytes);
+    if (data || data.error().code != Code::OutOfMemory) return data;
+    GIRIH_TRY(queue_.drain());
+    return memory_.import(memory.handle, offset, bytes);
   }
-  void end_import(std::byte* data, std::int64_t, Done done, void* context) noexcept override {
-    memory_.retire(memory_.base_of(data), queue_.tick(), done, context);
+  void end_import(std::byte* data, std::int64_t bytes, Done done, void* context) noexcept override {
+    memory_.end_import(data, bytes, queue_.tick(), done, context);
   }
   Result<NativeMemory> native_memory(const std::byte* data) noexcept override {
     const Memory::Place place = memory_.place_of(data);

@@ -25,6 +25,9 @@ constexpr std::size_t kUnpoisonedBytes = std::size_t{1} << 30;
 
 /// Throws std::bad_alloc.
 std::byte* allocate_buffer(std::size_t bytes, const std::string& label);
+/// The same over shared memory that is there already, of whole pages: another place where it is
+/// seen, with guards of its own. Null if it cannot be.
+std::byte* share_buffer(void* memory, std::size_t bytes, const std::string& label);
 void free_buffer(std::byte* data) noexcept;
 /// Held while kernels run: buffers come and go on other threads.
 class BufferLock {

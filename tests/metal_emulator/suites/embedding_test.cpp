@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <numeric>
 #include <optional>
+#include <sys/mman.h>
 
 #include "suites/raw_device.hpp"
 #include "support/gemm.hpp"
@@ -125,6 +126,82 @@ TEST_F(MetalEmbedding, TwoTensorsMayLieInOneBuffer) {
   must(runtime.synchronize());
   must(fill(runtime, {.destination = a, .value = 2}));  // still resident
   EXPECT_EQ(floats_of(runtime, a), std::vector<float>(16, 2.0F));
+}
+
+/// Shared pages, and buffers over parts of them that copy nothing. The emulator's GPU sees each
+/// buffer somewhere else.
+class Pages {
+ public:
+  static constexpr std::size_t kPage = 4096, kBytes = 8 * kPage;
+  ~Pages() { munmap(memory_, kBytes); }
+  Ref buffer_over(const Ref& device, std::size_t first, std::size_t pages) {
+    const metal::Method<id, void*, metal::UInt, metal::UInt, void*> make{
+        "MTLDevice", "newBufferWithBytesNoCopy:length:options:deallocator:"};
+    return Ref(make(device.get(), static_cast<std::byte*>(memory_) + first * kPage, pages * kPage,
+                    metal::kStorageShared, nullptr));
+  }
+  float at(std::size_t i) const { return static_cast<const float*>(memory_)[i]; }
+
+ private:
+  void* memory_ = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+};
+
+TEST_F(MetalEmbedding, BuffersMayOverlap) {
+  Pages pages;
+  Runtime runtime = must(open(mine()));
+  constexpr std::size_t kPage = Pages::kPage;
+  const Ref first = pages.buffer_over(device_, 0, 1), inner = pages.buffer_over(device_, 2, 1);
+  const Ref all = pages.buffer_over(device_, 0, 8);
+  int deleted = 0;
+  const auto wrap = [&](const Ref& buffer, std::size_t bytes, std::size_t offset) {
+    return must(runtime.wrap({.handle = buffer.get(),
+                              .bytes = bytes,
+                              .byte_offset = offset,
+                              .deleter = [&] { ++deleted; }},
+                             {static_cast<std::int64_t>((bytes - offset) / 4)}, DType::F32));
+  };
+  const Tensor small = wrap(first, kPage, 0), middle = wrap(inner, kPage, 0);
+  std::optional<Tensor> whole = wrap(all, 8 * kPage, 0);
+  std::optional<Tensor> end = wrap(all, 8 * kPage, 2 * kPage);
+  must(fill(runtime, {.destination = *whole, .value = 1}));
+  must(fill(runtime, {.destination = *end, .value = 2}));
+  must(fill(runtime, {.destination = middle, .value = 3}));
+  const int barriers = emulator::encoded_barriers();
+  must(copy(runtime, {.source = middle, .destination = small}));  // of what two others wrote
+  EXPECT_GT(emulator::encoded_barriers(), barriers);
+  must(runtime.synchronize());
+  EXPECT_EQ(pages.at(0), 3);
+  EXPECT_EQ(pages.at(kPage / 4), 1);
+  EXPECT_EQ(pages.at(3 * kPage / 4), 2);
+  EXPECT_EQ(pages.at(8 * kPage / 4 - 1), 2);
+  whole.reset();
+  end.reset();
+  must(runtime.synchronize());
+  EXPECT_EQ(deleted, 2);
+  must(fill(runtime, {.destination = small, .value = 5}));  // the short ones are still there
+  must(fill(runtime, {.destination = middle, .value = 6}));
+  must(runtime.synchronize());
+  EXPECT_EQ(pages.at(0), 5);
+  EXPECT_EQ(pages.at(2 * kPage / 4), 6);
+}
+
+TEST_F(MetalEmbedding, WhatIsWrappedCountsAgainstTheWorkingSet) {
+  const emulator::DeviceProperties properties = emulator::device_properties();
+  emulator::device_properties().working_set = 4 << 20;  // a quarter is constants
+  {
+    Runtime runtime = must(open(mine()));
+    const Ref large = make_buffer(2 << 20), more = make_buffer(2 << 20);
+    const auto wrap = [&](const Ref& buffer) {
+      return runtime.wrap({.handle = buffer.get(), .bytes = 2 << 20}, {2 << 20}, DType::I8);
+    };
+    std::optional<Tensor> x = must(wrap(large));
+    EXPECT_TRUE(succeeded(wrap(large)));  // again the same memory
+    EXPECT_TRUE(refused(wrap(more), Code::OutOfMemory, "working set"));
+    EXPECT_TRUE(refused(runtime.tensor({2 << 20}, DType::I8), Code::OutOfMemory, "working set"));
+    x.reset();
+    EXPECT_TRUE(succeeded(wrap(more)));
+  }
+  emulator::device_properties() = properties;
 }
 
 TEST_F(MetalEmbedding, ABufferOfTheRuntimesOwnMayBeWrappedAndOutlivesEither) {
