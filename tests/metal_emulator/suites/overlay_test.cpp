@@ -127,6 +127,21 @@ TEST_F(MetalOverlay, ThreadgroupMemoryOfAnotherIndexIsRefused) {
                       Code::FileUnsupported, "threadgroup(1)"));
 }
 
+TEST_F(MetalOverlay, BuffersAreNumberedFromZeroWithoutAGapAndNotBeyond29) {
+  EXPECT_TRUE(refused(add_kernels(runtime_, image_of(text_of("overlay_gap"))),
+                      Code::FileUnsupported, "skips_one has no buffer 1, but a later one"));
+  EXPECT_TRUE(refused(add_kernels(runtime_, image_of(text_of("overlay_many"))),
+                      Code::FileUnsupported, "takes_last binds buffer 30, at most 29"));
+}
+
+TEST_F(MetalOverlay, TextDoesNotEndAtAZeroByte) {
+  std::string text = text_;
+  text += std::string("\0 broken {", 10);
+  EXPECT_TRUE(refused(add_kernels(runtime_, image_of(text)), Code::FileFormat,
+                      "byte " + std::to_string(text_.size()) + " of the text is 0"));
+  EXPECT_TRUE(succeeded(add_kernels(runtime_, image_of(text_ + '\0'))));
+}
+
 TEST_F(MetalOverlay, TheCompilersTextComesBack) {
   constexpr const char* kMessage =
       "program_source:3:1: warning: unused\nprogram_source:9:5: error: use of undeclared 'y'\n"
