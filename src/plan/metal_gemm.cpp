@@ -164,6 +164,12 @@ std::int64_t metal_slice(std::int64_t k, int split_k) noexcept {
   return round_up(ceil_div(std::max<std::int64_t>(k, 1), split_k), kLine);
 }
 
+const char* metal_gemm_limits() noexcept {
+  static_assert(kMaxExtent == (std::int64_t{1} << 31) - 1024 &&
+                kMaxStride - kLine == (1 << 23) - 64);
+  return "extents count to 2^31 - 1024, rows that matmul2d's operands are packed to, to 2^23 - 64";
+}
+
 GemmSelection metal_gemm_candidate(const GemmProblem& problem, const KernelInfo& kernel,
                                    const SelectionContext& context) noexcept {
   GemmSelection choice;

@@ -66,5 +66,7 @@ std::int64_t metal_slice(std::int64_t k, int split_k) noexcept;
 /// No row splits K under RowInvariant.
 GemmSelection metal_gemm_candidate(const GemmProblem& problem, const KernelInfo& kernel,
                                    const SelectionContext& context) noexcept;
+/// What products of rows that none of the others' rules excludes may be too large for.
+const char* metal_gemm_limits() noexcept;
 
 }  // namespace girih::inline v0
