@@ -294,6 +294,46 @@ TEST_F(MetalEmbedding, EventsOfTheCallerOrderWork) {
   EXPECT_EQ(floats_of(runtime, x), std::vector<float>(8, 3.0F));
 }
 
+TEST_F(MetalEmbedding, AnUploadDoesNotWaitForWhatIsQueued) {
+  Runtime runtime = must(open({.device = device_.get(), .queue = {}}));
+  const Ref gate(metal::device::new_shared_event(device_.get()));
+  for (const std::int64_t bytes : {1, 7, 12, 1000, 100'000, 131'072}) {
+    std::vector<std::uint8_t> values(static_cast<std::size_t>(bytes));
+    std::iota(values.begin(), values.end(), std::uint8_t{1});
+    for (const std::int64_t begin : {0, 3}) {
+      const Tensor all = must(runtime.tensor({bytes + 4}, DType::I8));
+      const Tensor part = must(all.slice(0, begin, begin + bytes));
+      const Tensor before = must(runtime.tensor({bytes}, DType::I8));
+      must(runtime.synchronize());
+      event::set_value(gate.get(), 0);
+      must(runtime.wait_for({.handle = gate.get(), .value = 1}));
+      must(copy(runtime, {.source = part, .destination = before}));
+      ASSERT_TRUE(succeeded(runtime.upload(part, values.data(), values.size())));
+      const Event end = must(runtime.submit());
+      EXPECT_FALSE(must(runtime.completed(end)));
+      event::set_value(gate.get(), 1);
+      const auto got = bytes_of(runtime, all);
+      EXPECT_EQ(std::memcmp(got.data() + begin, values.data(), values.size()), 0);
+      EXPECT_EQ(got[static_cast<std::size_t>(begin + bytes)], std::byte{0});
+      EXPECT_EQ(bytes_of(runtime, before),
+                std::vector<std::byte>(values.size()));  // queued before the upload
+    }
+  }
+}
+
+TEST_F(MetalEmbedding, ADownloadWaitsForTheCallersEvent) {
+  Runtime runtime = must(open(mine()));
+  const Ref gate(metal::device::new_shared_event(device_.get()));
+  const Tensor x = must(runtime.tensor({4}, DType::F32));
+  must(runtime.synchronize());
+  must(runtime.wait_for({.handle = gate.get(), .value = 1}));
+  std::vector<float> got(4);
+  EXPECT_TRUE(refused(runtime.download(x, std::span(got)), Code::TimedOut, "60 s"));
+  event::set_value(gate.get(), 1);
+  must(runtime.recover());
+  must(runtime.download(x, std::span(got)));
+}
+
 TEST_F(MetalEmbedding, ATrialDoesNotWaitForWhatTheCallerWaitsFor) {
   Runtime runtime = must(open(mine()));
   const Tensor a = tensor_of(runtime, {2, 2}, DType::BF16, kOneToFour);

@@ -6,6 +6,7 @@
 #include <girih/girih.hpp>
 
 #include "backends/metal/device.hpp"
+#include "backends/metal/launch.hpp"
 #include "device/control.hpp"
 #include "emulator/launch.hpp"
 #include "support/expect.hpp"
@@ -156,6 +157,26 @@ TEST_F(Metal, MemoryHasTwoLimits) {
   EXPECT_TRUE(refused(runtime.tensor({1 << 20}, DType::I8), Code::OutOfMemory, "working set"));
   live.clear();
   EXPECT_TRUE(succeeded(runtime.tensor({1 << 19}, DType::I8)));
+}
+
+TEST_F(Metal, OpeningWithoutMemoryIsOutOfMemory) {
+  device_properties().working_set = 1 << 19;
+  EXPECT_TRUE(refused(open(), Code::OutOfMemory, "backend metal: 262144 bytes asked"));
+}
+
+TEST_F(Metal, GroupedProductsAreRefused) {
+  struct Nothing final : metal::LaunchSink {
+    Status add(const metal::Launch&) noexcept override { return {}; }
+  } sink;
+  const auto dense = [](const Shape& shape, DType dtype) {
+    return Geometry{dtype, shape, contiguous_strides(shape), 0};
+  };
+  const GroupedGemmSpec spec{.product = {.a = dense({4, 8}, DType::BF16),
+                                         .b = dense({2, 8, 8}, DType::BF16),
+                                         .c = dense({4, 8}, DType::BF16)},
+                             .offsets = dense({3}, DType::I32)};
+  const Call call = GroupedGemmCall{must(check(spec)), {}, {}};
+  EXPECT_TRUE(refused(metal::lower(call, sink), Code::BackendLacks, "grouped"));
 }
 
 TEST_F(Metal, LongWorkIsSplitAtTheBordersOfOperations) {

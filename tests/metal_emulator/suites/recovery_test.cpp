@@ -10,6 +10,7 @@ namespace {
 
 class MetalRecovery : public ::testing::Test {
  protected:
+  MetalRecovery() { must(runtime_.synchronize()); }  // the upload is in A
   ~MetalRecovery() override {
     emulator::stall(false);
     emulator::set_feedback_time(emulator::FeedbackTime::BeforeEvents);
