@@ -122,7 +122,7 @@ class MetalDevice final : public Device {
     GIRIH_TRY(graph->build(calls));
     return std::unique_ptr<Executable>(std::move(graph));
   }
-  /// Compiles, and puts a row of the matrix unit on trial. A row that fails is turned off; the call
+  /// Compiles, and puts a row of products on trial. A row that fails is turned off; the call
   /// that met it fails with the reason.
   Status prepare(const Call& call) noexcept override {
     staged_.clear();
@@ -130,7 +130,7 @@ class MetalDevice final : public Device {
     if (!status) turn_off(call, status.error());
     if (!status) return status;
     const auto* const product = std::get_if<GemmCall>(&call);
-    if (product == nullptr || product->selection.kernel->path != Path::Matrix) return {};
+    if (product == nullptr) return {};
     return try_row(*product->selection.kernel, product->problem.a.dtype);
   }
 
@@ -219,7 +219,7 @@ class MetalDevice final : public Device {
     std::uint32_t& tried = tried_[index];
     const std::uint32_t trial = 1U << static_cast<unsigned>(dtype);
     if ((tried & trial) != 0) return {};
-    const KernelInfo* const portable = portable_row(dtype);
+    const KernelInfo* const portable = kernel.path == Path::Matrix ? portable_row(dtype) : nullptr;
     const Result<Trial> result = try_product(kernel, portable, dtype, pipelines_);
     if (!result && result.error().kind() == ErrorKind::Failed) {
       // Of the trial's queue: the caller's is as it was.

@@ -130,6 +130,26 @@ TEST_F(Metal, APortableRowThatIsWrongIsTurnedOffByTheTrialOfAnother) {
   EXPECT_TRUE(refused(multiply(runtime, DType::F16, Path::Portable), Code::GemmNoKernel, "trial"));
 }
 
+TEST_F(Metal, APortableRowThatIsWrongIsTurnedOff) {
+  device_properties().architecture = "applegpu_g16s";  // without a matrix unit
+  emulator::config().breaks_simdgroup_matrix = true;
+  for (const DType dtype : {DType::F32, DType::F16, DType::BF16}) {
+    Runtime runtime = must(open());
+    EXPECT_TRUE(refused(multiply(runtime, dtype), Code::BackendUnavailable, "trial"));
+    EXPECT_TRUE(refused(multiply(runtime, dtype), Code::GemmNoKernel, "trial"));
+  }
+}
+
+TEST_F(Metal, AnExactRowThatDropsBitsOfF32IsTurnedOff) {
+  emulator::config().truncates_simdgroup_matrix = true;
+  Runtime runtime = must(open());
+  EXPECT_TRUE(refused(multiply(runtime, DType::F32), Code::BackendUnavailable, "trial"));
+  EXPECT_TRUE(succeeded(multiply(runtime, DType::F16)));
+  emulator::config().truncates_simdgroup_matrix = false;
+  Runtime healthy = must(open());
+  EXPECT_TRUE(succeeded(multiply(healthy, DType::F32)));
+}
+
 TEST_F(Metal, ATrialDoesWithoutAPortableRowThatDoesNotCompile) {
   emulator::fail_library("gemm_simdgroup", "program_source:7:3: error: no such thing");
   Runtime runtime = must(open());
@@ -180,8 +200,9 @@ TEST_F(Metal, GroupedProductsAreRefused) {
 }
 
 TEST_F(Metal, LongWorkIsSplitAtTheBordersOfOperations) {
-  emulator::skip_work(true);
   Runtime runtime = must(open());
+  must(multiply(runtime, DType::F32));  // its trial is not skipped
+  emulator::skip_work(true);
   const Tensor a = must(runtime.tensor({2048, 2048}, DType::F32));
   const Tensor c = must(runtime.tensor({2048, 2048}, DType::F32));
   const GemmDesc product{.a = a, .b = a, .c = c};
