@@ -75,7 +75,7 @@ class MetalDevice final : public Device {
     const Pool pool;
     device_ = std::move(device);
     GIRIH_TRY(memory_.start(device_.get()));
-    GIRIH_TRY(pipelines_.start(device_.get(), given.library));
+    GIRIH_TRY(pipelines_.start(device_.get(), given.library, embedded_metallib()));
     return queue_.start(device_.get(), given.queue.value_or(nullptr), memory_, pipelines_);
   }
 
