@@ -8,6 +8,8 @@ option(GIRIH_BUILD_CLI "Build the girih command" ${PROJECT_IS_TOP_LEVEL})
 option(GIRIH_BUILD_BLAS "Build the drop-in BLAS, libgirih_blas.so (ELF systems only)" ${GIRIH_TOP_LEVEL_LINUX})
 option(GIRIH_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(GIRIH_METAL_EMULATOR "Run the Metal backend's tests on the emulator (Linux, needs clang 19)" ${GIRIH_TOP_LEVEL_LINUX})
+set(GIRIH_METALLIB "AUTO" CACHE STRING
+    "Compile the Metal kernels when girih is built: ON, OFF, or AUTO: where macOS has a compiler for them")
 option(GIRIH_BUILD_BENCHMARKS "Build the benchmarks" ${PROJECT_IS_TOP_LEVEL})
 option(GIRIH_BUILD_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
 option(GIRIH_INSTALL "Define the install rules" ${PROJECT_IS_TOP_LEVEL})

@@ -164,9 +164,10 @@ Result<GemmSelection> select(const GemmProblem& problem, const SelectionContext&
     return best;
   }
   if (fits) {
-    return error(Code::GemmNoKernel,
-                 "no kernel for a product of {} x {} x {}, batch {}: matrix rows count to 2^31 - 1",
-                 problem.m, problem.n, problem.k, problem.batch);
+    const bool is_metal = context.device->backend == Backend::Metal;
+    return error(Code::GemmNoKernel, "no kernel for a product of {} x {} x {}, batch {}: {}",
+                 problem.m, problem.n, problem.k, problem.batch,
+                 is_metal ? metal_gemm_limits() : "matrix rows count to 2^31 - 1");
   }
   return no_kernel(demand, context);
 }

@@ -152,8 +152,22 @@ MetalWorkspace metal_workspace(const GemmProblem& problem, const KernelInfo& ker
   return result;
 }
 
+std::int64_t metal_run(std::int64_t a_stride, std::int64_t b_stride) noexcept {
+  // The other dimension of a tile, at most 128 strides, takes as much again.
+  constexpr std::int64_t kMostOffset = std::int64_t{1} << 30;
+  static_assert(128 * kMaxStride <= kMostOffset && kMostOffset / kMaxStride >= kLine);
+  const std::int64_t stride = std::max({a_stride, b_stride, std::int64_t{1}});
+  return kMostOffset / stride / kLine * kLine;
+}
+
 std::int64_t metal_slice(std::int64_t k, int split_k) noexcept {
   return round_up(ceil_div(std::max<std::int64_t>(k, 1), split_k), kLine);
+}
+
+const char* metal_gemm_limits() noexcept {
+  static_assert(kMaxExtent == (std::int64_t{1} << 31) - 1024 &&
+                kMaxStride - kLine == (1 << 23) - 64);
+  return "extents count to 2^31 - 1024, rows that matmul2d's operands are packed to, to 2^23 - 64";
 }
 
 GemmSelection metal_gemm_candidate(const GemmProblem& problem, const KernelInfo& kernel,

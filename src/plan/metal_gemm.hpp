@@ -51,6 +51,9 @@ struct MetalWorkspace {
 };
 MetalWorkspace metal_workspace(const GemmProblem& problem, const KernelInfo& kernel,
                                int split_k) noexcept;
+/// Depth of K that one matmul2d multiplies at most, of operands whose neighbours along K are as far
+/// apart: a multiple of 64, so that no offset inside one reaches 2^31 elements.
+std::int64_t metal_run(std::int64_t a_stride, std::int64_t b_stride) noexcept;
 /// Depth of every slice of K but the last: a multiple of 64.
 std::int64_t metal_slice(std::int64_t k, int split_k) noexcept;
 
@@ -63,5 +66,7 @@ std::int64_t metal_slice(std::int64_t k, int split_k) noexcept;
 /// No row splits K under RowInvariant.
 GemmSelection metal_gemm_candidate(const GemmProblem& problem, const KernelInfo& kernel,
                                    const SelectionContext& context) noexcept;
+/// What products of rows that none of the others' rules excludes may be too large for.
+const char* metal_gemm_limits() noexcept;
 
 }  // namespace girih::inline v0

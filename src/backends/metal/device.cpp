@@ -12,33 +12,51 @@
 #include "backends/metal/replay.hpp"
 #include "backends/metal/self_check.hpp"
 #include "backends/metal/trial.hpp"
+#include "core/checked.hpp"
 #include "core/error.hpp"
 
 namespace girih::inline v0::metal {
 namespace {
 
-/// Encodes at once.
-class QueueSink final : public LaunchSink {
+/// Keeps the kernels of one operation, their pipelines made, until they are to be encoded.
+class Staged final : public LaunchSink {
  public:
-  explicit QueueSink(Queue& queue) noexcept : queue_(queue) {}
-  Status add(const Launch& launch) noexcept override { return queue_.encode(launch); }
-
- private:
-  Queue& queue_;
-};
-
-/// Makes the pipelines and encodes nothing.
-class PipelineSink final : public LaunchSink {
- public:
-  explicit PipelineSink(Pipelines& pipelines) noexcept : pipelines_(pipelines) {}
-  Status add(const Launch& launch) noexcept override {
+  explicit Staged(Pipelines& pipelines) noexcept : pipelines_(pipelines) {}
+  void clear() noexcept {
+    launches_.clear();
+    parameters_.clear();
+  }
+  Status add(const Launch& launch) noexcept override try {
     const Result<id> pipeline = pipelines_.find(launch);
-    return pipeline ? Status{} : pipeline.error();
+    if (!pipeline) return pipeline.error();
+    launches_.push_back(launch);
+    const auto* const bytes = static_cast<const std::byte*>(launch.parameters);
+    parameters_.insert(parameters_.end(), bytes, bytes + launch.parameter_bytes);
+    return {};
+  } catch (...) {
+    return error(Code::OutOfMemory, "no host memory to launch {}", launch.function);
+  }
+  Status encode(Queue& queue) noexcept {
+    const std::byte* parameters = parameters_.data();
+    for (Launch& launch : launches_) {
+      launch.parameters = parameters;
+      parameters += launch.parameter_bytes;
+      GIRIH_TRY(queue.encode(launch));
+    }
+    return {};
   }
 
  private:
   Pipelines& pipelines_;
+  std::vector<Launch> launches_;
+  std::vector<std::byte> parameters_;
 };
+
+/// The widest elements that a copy to there can be counted in.
+DType copied_as(const std::byte* destination, std::size_t bytes) noexcept {
+  const std::uintptr_t units = reinterpret_cast<std::uintptr_t>(destination) | bytes;
+  return units % 8 == 0 ? DType::F64 : units % 4 == 0 ? DType::F32 : DType::I8;
+}
 
 Family family_of(const KernelInfo& kernel) noexcept {
   if (kernel.op != Op::Gemm) return Family::Elementwise;
@@ -57,7 +75,7 @@ class MetalDevice final : public Device {
     const Pool pool;
     device_ = std::move(device);
     GIRIH_TRY(memory_.start(device_.get()));
-    GIRIH_TRY(pipelines_.start(device_.get(), given.library));
+    GIRIH_TRY(pipelines_.start(device_.get(), given.library, embedded_metallib()));
     return queue_.start(device_.get(), given.queue.value_or(nullptr), memory_, pipelines_);
   }
 
@@ -76,12 +94,15 @@ class MetalDevice final : public Device {
     memory_.retire(data, queue_.tick());
   }
   Status zero(std::byte* data, std::int64_t bytes) noexcept override {
-    return bytes > 0 ? queue_.fill(data, bytes, 0) : Status{};
+    return bytes > 0 ? queue_.fill(data, round_up(bytes, kFillUnit), 0) : Status{};
   }
   Status write(std::byte* destination, const void* source, std::int64_t bytes) noexcept override {
     if (bytes == 0) return {};
+    const auto size = static_cast<std::size_t>(bytes);
+    if (size <= Queue::kMostStaged && !queue_.is_idle())
+      return write_queued(destination, source, size);
     GIRIH_TRY(queue_.drain());
-    std::memcpy(destination, source, static_cast<std::size_t>(bytes));
+    std::memcpy(destination, source, size);
     return {};
   }
   Status read(void* destination, const std::byte* source, std::int64_t bytes) noexcept override {
@@ -92,8 +113,7 @@ class MetalDevice final : public Device {
 
   Status launch(const Call& call) noexcept override {
     GIRIH_TRY(prepare(call));
-    QueueSink sink(queue_);
-    return lower(call, sink);
+    return staged_.encode(queue_);
   }
   Result<std::unique_ptr<Executable>> instantiate(std::span<const Call> calls) noexcept override {
     for (const Call& call : calls) GIRIH_TRY(prepare(call));
@@ -102,15 +122,15 @@ class MetalDevice final : public Device {
     GIRIH_TRY(graph->build(calls));
     return std::unique_ptr<Executable>(std::move(graph));
   }
-  /// Compiles, and puts a row of the matrix unit on trial. A row that fails is turned off; the call
+  /// Compiles, and puts a row of products on trial. A row that fails is turned off; the call
   /// that met it fails with the reason.
   Status prepare(const Call& call) noexcept override {
-    PipelineSink sink(pipelines_);
-    Status status = lower(call, sink);
+    staged_.clear();
+    Status status = lower(call, staged_);
     if (!status) turn_off(call, status.error());
     if (!status) return status;
     const auto* const product = std::get_if<GemmCall>(&call);
-    if (product == nullptr || product->selection.kernel->path != Path::Matrix) return {};
+    if (product == nullptr) return {};
     return try_row(*product->selection.kernel, product->problem.a.dtype);
   }
 
@@ -120,13 +140,15 @@ class MetalDevice final : public Device {
   Status recover() noexcept override { return queue_.recover(); }
 
   Result<std::byte*> import(const NativeMemory& memory, std::int64_t bytes) noexcept override {
-    Result<std::byte*> data =
-        memory_.import(memory.handle, bytes + static_cast<std::int64_t>(memory.byte_offset));
-    if (data) *data += memory.byte_offset;
-    return data;
+    const auto offset = static_cast<std::int64_t>(memory.byte_offset);
+    memory_.reap(queue_.completed_tick());
+    Result<std::byte*> data = memory_.import(memory.handle, offset, bytes);
+    if (data || data.error().code != Code::OutOfMemory) return data;
+    GIRIH_TRY(queue_.drain());
+    return memory_.import(memory.handle, offset, bytes);
   }
-  void end_import(std::byte* data, std::int64_t, Done done, void* context) noexcept override {
-    memory_.retire(memory_.base_of(data), queue_.tick(), done, context);
+  void end_import(std::byte* data, std::int64_t bytes, Done done, void* context) noexcept override {
+    memory_.end_import(data, bytes, queue_.tick(), done, context);
   }
   Result<NativeMemory> native_memory(const std::byte* data) noexcept override {
     const Memory::Place place = memory_.place_of(data);
@@ -152,6 +174,17 @@ class MetalDevice final : public Device {
   }
 
  private:
+  /// A copy through the queue's own memory: what is queued already reads the old contents, and the
+  /// host waits for none of it.
+  Status write_queued(std::byte* destination, const void* source, std::size_t bytes) noexcept {
+    const Result<const std::byte*> staged = queue_.stage(source, bytes);
+    if (!staged) return staged.error();
+    const DType dtype = copied_as(destination, bytes);
+    const auto elements = static_cast<std::int64_t>(bytes) * 8 / bit_width(dtype);
+    const MoveDimension line[] = {{elements, 1, 1}};
+    QueueSink sink(queue_);
+    return add_copy(*staged, destination, dtype, line, sink);
+  }
   /// Rows of a family that failed; else, if a kernel of the call has no pipeline, its row alone.
   void turn_off(const Call& call, const Error& why) noexcept {
     for (KernelInfo& row : rows_) {
@@ -186,8 +219,13 @@ class MetalDevice final : public Device {
     std::uint32_t& tried = tried_[index];
     const std::uint32_t trial = 1U << static_cast<unsigned>(dtype);
     if ((tried & trial) != 0) return {};
-    const KernelInfo* const portable = portable_row(dtype);
-    const Result<Trial> result = try_product(kernel, portable, dtype, queue_, memory_);
+    const KernelInfo* const portable = kernel.path == Path::Matrix ? portable_row(dtype) : nullptr;
+    const Result<Trial> result = try_product(kernel, portable, dtype, pipelines_);
+    if (!result && result.error().kind() == ErrorKind::Failed) {
+      // Of the trial's queue: the caller's is as it was.
+      return error(Code::BackendUnavailable, "{}: its trial product did not run: {}", kernel.name,
+                   result.error().message);
+    }
     if (!result) return result.error();
     constexpr const char* kWrong = "its trial product was wrong";
     if (!result->is_portable_right) rows_[index_of(*portable)].obstacle = kWrong;
@@ -206,6 +244,7 @@ class MetalDevice final : public Device {
   Ref device_;
   Memory memory_;
   Pipelines pipelines_;
+  Staged staged_{pipelines_};
   Overlays overlays_{pipelines_};
   Queue queue_;
 };
@@ -248,7 +287,7 @@ Result<std::unique_ptr<Device>> open(const std::optional<MetalHandles>& handles)
   }
   auto device = std::make_unique<MetalDevice>(std::move(found.info));
   if (const Status started = device->start(*std::move(object), given); !started) {
-    return error(Code::BackendUnavailable, "backend metal: {}", started.error().message);
+    return error(started.error().code, "backend metal: {}", started.error().message);
   }
   return std::unique_ptr<Device>(std::move(device));
 } catch (...) {

@@ -4,6 +4,7 @@
 #include "backends/metal/launch.hpp"
 #include "backends/metal/params.hpp"
 #include "core/checked.hpp"
+#include "core/error.hpp"
 #include "core/pattern.hpp"
 
 namespace girih::inline v0::metal {
@@ -128,7 +129,8 @@ Status lower(const ElementwiseCall& call, LaunchSink& sink) noexcept {
 Status lower(const Call& call, LaunchSink& sink) noexcept {
   if (const auto* product = std::get_if<GemmCall>(&call)) return lower(*product, sink);
   if (const auto* foreign = std::get_if<KernelCall>(&call)) return lower(*foreign, sink);
-  return lower(*std::get_if<ElementwiseCall>(&call), sink);
+  if (const auto* walk = std::get_if<ElementwiseCall>(&call)) return lower(*walk, sink);
+  return error(Code::BackendLacks, "backend metal has no grouped products");
 }
 
 }  // namespace girih::inline v0::metal

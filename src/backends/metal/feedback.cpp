@@ -1,7 +1,9 @@
 #include "backends/metal/feedback.hpp"
 
 #include <atomic>
+#include <condition_variable>
 #include <mutex>
+#include <new>
 #include <optional>
 
 #include "core/error.hpp"
@@ -17,8 +19,9 @@ namespace girih::inline v0::metal {
 /// Counted: by the Feedback and by each copy of the block.
 struct Feedback::State {
   std::atomic<int> owners = 1;
-  std::atomic<std::uint64_t> finished = 0;
   std::mutex mutex;
+  std::condition_variable reported;
+  std::uint64_t finished = 0;
   std::optional<Error> error;
 
   void drop() noexcept {
@@ -61,11 +64,10 @@ void note(Block* block, id feedback) {
   const Pool pool;
   const id failure = commit_feedback::error(feedback);
   Feedback::State& state = *block->state;
-  if (failure != nullptr) {
-    const std::lock_guard lock(state.mutex);
-    if (!state.error) state.error = to_error(failure);
-  }
-  state.finished.fetch_add(1);
+  const std::lock_guard lock(state.mutex);
+  if (failure != nullptr && !state.error) state.error = to_error(failure);
+  ++state.finished;
+  state.reported.notify_all();
 }
 
 void copy(Block*, const Block* from) {
@@ -79,13 +81,25 @@ constexpr Descriptor kDescriptor{0, sizeof(Block), &copy, &dispose};
 
 }  // namespace
 
-Feedback::Feedback() : state_(new State), options_(make("MTL4CommitOptions")) {
-  Block block{_NSConcreteStackBlock, kHasCopyAndDispose, 0, &note, &kDescriptor, state_};
-  if (options_) commit_options::add_feedback(options_.get(), &block);  // copies it
+Feedback::Feedback() {
+  (void)listen(0);
 }
 
 Feedback::~Feedback() {
-  state_->drop();
+  if (state_ != nullptr) state_->drop();
+}
+
+Status Feedback::listen(std::uint64_t finished) noexcept {
+  Ref options = make("MTL4CommitOptions");
+  State* const state = options ? new (std::nothrow) State : nullptr;
+  if (state == nullptr) return error(Code::OutOfMemory, "no memory for reports of the gpu");
+  state->finished = finished;
+  Block block{_NSConcreteStackBlock, kHasCopyAndDispose, 0, &note, &kDescriptor, state};
+  commit_options::add_feedback(options.get(), &block);  // copies it
+  if (state_ != nullptr) state_->drop();
+  state_ = state;
+  options_ = std::move(options);
+  return {};
 }
 
 Status Feedback::status() const noexcept {
@@ -99,12 +113,17 @@ Status Feedback::status() const noexcept {
 }
 
 std::uint64_t Feedback::finished() const noexcept {
-  return state_->finished.load();
+  const std::lock_guard lock(state_->mutex);
+  return state_->finished;
 }
 
-void Feedback::clear() noexcept {
-  const std::lock_guard lock(state_->mutex);
-  state_->error.reset();
+bool Feedback::wait(std::uint64_t count, std::chrono::milliseconds patience) const noexcept {
+  std::unique_lock lock(state_->mutex);
+  return state_->reported.wait_for(lock, patience, [&] { return state_->finished >= count; });
+}
+
+Status Feedback::restart(std::uint64_t finished) noexcept {
+  return listen(finished);
 }
 
 }  // namespace girih::inline v0::metal

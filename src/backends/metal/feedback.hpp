@@ -1,5 +1,8 @@
 #pragma once
 
+#include <chrono>
+#include <cstdint>
+
 #include <girih/status.hpp>
 
 #include "backends/metal/metal4.hpp"
@@ -20,15 +23,20 @@ class Feedback {
   /// The first failure: TimedOut, GpuInterrupted (the system took the GPU back for its display),
   /// GpuOutOfMemory or DeviceFailed, with the system's text.
   [[nodiscard]] Status status() const noexcept;
-  /// Command buffers that were reported, failed or not.
+  /// Command buffers that were reported, failed or not, of those since the start.
   [[nodiscard]] std::uint64_t finished() const noexcept;
-  /// Forgets the failure.
-  void clear() noexcept;
+  /// Waits until so many were. False if they were not in time.
+  bool wait(std::uint64_t count, std::chrono::milliseconds patience) const noexcept;
+  /// Forgets what was reported, and counts from `finished` on. Reports still to come of earlier
+  /// command buffers are not heard.
+  Status restart(std::uint64_t finished) noexcept;
 
   struct State;
 
  private:
-  State* state_;
+  Status listen(std::uint64_t finished) noexcept;
+
+  State* state_ = nullptr;
   Ref options_;
 };
 

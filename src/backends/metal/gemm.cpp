@@ -166,6 +166,7 @@ Result<Placed> place_operands(const GemmCall& call, GemmParams& p, LaunchSink& s
             parts, p.batch, call.scratch + workspace.a_bytes, p.b, placed.b_transposed, sink);
   if (!b) return b.error();
   p.b_up = columns.operand_up;
+  p.run = metal_run(p.a.column, p.b.row);
   placed.a = *a;
   placed.b = *b;
   return placed;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/checked.hpp"
 #include "core/error.hpp"
 
 namespace girih::inline v0::metal {
@@ -11,6 +12,9 @@ namespace {
 std::uintptr_t key_of(const void* data) noexcept {
   return reinterpret_cast<std::uintptr_t>(data);
 }
+
+/// Buffers are multiples of this.
+constexpr std::int64_t kUnit = 64;
 
 }  // namespace
 
@@ -26,56 +30,84 @@ Status Memory::start(id device) noexcept {
   return error(Code::BackendUnavailable, "no residency set: {}", describe(failure));
 }
 
+Status Memory::check_room(std::int64_t bytes) const noexcept {
+  if (bytes <= limit_ - used_) return {};
+  return error(Code::OutOfMemory, "{} bytes asked, {} of the working set of {} are in use", bytes,
+               used_, limit_);
+}
+
 Result<std::byte*> Memory::allocate(std::int64_t bytes) noexcept try {
   const std::lock_guard lock(mutex_);
   if (bytes > longest_) {
     return error(Code::OutOfMemory, "{} bytes asked, a buffer of this device has at most {}", bytes,
                  longest_);
   }
-  if (bytes > limit_ - used_) {
-    return error(Code::OutOfMemory, "{} bytes asked, {} of the working set of {} are in use", bytes,
-                 used_, limit_);
-  }
-  const UInt length = std::max<UInt>(static_cast<UInt>(bytes), 1);
-  Ref object(device::new_buffer(device_, length, kStorageShared | kUntracked));
+  const std::int64_t length = round_up(std::max<std::int64_t>(bytes, 1), kUnit);
+  GIRIH_TRY(check_room(length));
+  Ref object(device::new_buffer(device_, static_cast<UInt>(length), kStorageShared | kUntracked));
   if (!object) return error(Code::OutOfMemory, "no buffer of {} bytes", bytes);
   auto* const data = static_cast<std::byte*>(buffer::contents(object.get()));
   const std::uint64_t address = buffer::gpu_address(object.get());
-  residency_set::add(set_.get(), object.get());
-  is_set_stale_ = true;
-  used_ += bytes;
-  buffers_.emplace(key_of(data), Buffer{std::move(object), bytes, length, address, 1});
+  add(buffers_.emplace(key_of(data),
+                       Buffer{std::move(object), static_cast<UInt>(length), address, true, 1}));
   return data;
 } catch (...) {
   return error(Code::OutOfMemory, "no host memory to keep a buffer");
 }
 
-Result<std::byte*> Memory::import(id object, std::int64_t bytes) noexcept try {
+Result<std::byte*> Memory::import(id object, std::int64_t offset, std::int64_t bytes) noexcept try {
   const std::lock_guard lock(mutex_);
   auto* const data = static_cast<std::byte*>(buffer::contents(object));
   if (data == nullptr) return error(Code::Unwrappable, "the buffer is private to the gpu");
-  if (buffer::length(object) < static_cast<UInt>(bytes)) {
-    return error(Code::Unwrappable, "the buffer has {} bytes, {} were said", buffer::length(object),
-                 bytes);
+  const UInt length = buffer::length(object);
+  if (length < static_cast<UInt>(offset + bytes)) {
+    return error(Code::Unwrappable, "the buffer has {} bytes, {} were said", length,
+                 offset + bytes);
   }
-  const auto [place, is_new] = buffers_.try_emplace(key_of(data));
+  const auto [first, last] = buffers_.equal_range(key_of(data));
+  auto place =
+      std::find_if(first, last, [&](const auto& x) { return x.second.object.get() == object; });
+  const bool is_new = place == last;
   if (is_new) {
-    place->second.object = Ref::retained(object);
-    place->second.length = buffer::length(object);
-    place->second.address = buffer::gpu_address(object);
-    residency_set::add(set_.get(), object);
-    is_set_stale_ = true;
+    GIRIH_TRY(check_room(static_cast<std::int64_t>(length)));
+    for (const auto& [begin, other] : buffers_) {
+      overlap_ = overlap_ || (begin < key_of(data) + length && key_of(data) < begin + other.length);
+    }
+    place = buffers_.emplace(
+        key_of(data), Buffer{Ref::retained(object), length, buffer::gpu_address(object), false, 0});
+    add(place);
   }
   ++place->second.owners;
-  return data;
+  try {
+    imports_.emplace(Range{key_of(data + offset), bytes}, place);
+  } catch (...) {
+    drop(place);
+    throw;
+  }
+  return data + offset;
 } catch (...) {
   return error(Code::OutOfMemory, "no host memory to keep a buffer");
 }
 
-void Memory::retire(std::byte* data, std::uint64_t tick, Done done, void* context) noexcept {
+void Memory::retire(std::byte* data, std::uint64_t tick) noexcept {
   const std::lock_guard lock(mutex_);
+  const auto [first, last] = buffers_.equal_range(key_of(data));
+  const auto place = std::find_if(first, last, [](const auto& x) { return x.second.is_allocated; });
+  if (place == last) return;
   try {
-    retired_.push_back({key_of(data), tick, done, context});
+    retired_.push_back({place, tick, nullptr, nullptr});
+  } catch (...) {  // kept until the device goes
+  }
+}
+
+void Memory::end_import(std::byte* data, std::int64_t bytes, std::uint64_t tick, Done done,
+                        void* context) noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto import = imports_.find(Range{key_of(data), bytes});
+  if (import == imports_.end()) return;
+  try {
+    retired_.push_back({import->second, tick, done, context});
+    imports_.erase(import);
   } catch (...) {  // kept until the device goes
   }
 }
@@ -91,20 +123,24 @@ void Memory::reap(std::uint64_t completed) noexcept {
       gone = *next;
       *next = retired_.back();
       retired_.pop_back();
-      drop(gone.data);
+      drop(gone.buffer);
     }
     if (gone.done != nullptr) gone.done(gone.context);  // the caller's code, outside the lock
   }
 }
 
-void Memory::drop(std::uintptr_t data) noexcept {
-  const auto found = buffers_.find(data);
-  if (found == buffers_.end()) return;
-  if (--found->second.owners > 0) return;
-  residency_set::remove(set_.get(), found->second.object.get());
+void Memory::add(Buffers::iterator buffer) noexcept {
+  residency_set::add(set_.get(), buffer->second.object.get());
   is_set_stale_ = true;
-  used_ -= found->second.bytes;
-  buffers_.erase(found);
+  used_ += static_cast<std::int64_t>(buffer->second.length);
+}
+
+void Memory::drop(Buffers::iterator buffer) noexcept {
+  if (--buffer->second.owners > 0) return;
+  residency_set::remove(set_.get(), buffer->second.object.get());
+  is_set_stale_ = true;
+  used_ -= static_cast<std::int64_t>(buffer->second.length);
+  buffers_.erase(buffer);
 }
 
 void Memory::commit_residency() noexcept {
@@ -113,12 +149,21 @@ void Memory::commit_residency() noexcept {
   is_set_stale_ = false;
 }
 
+/// The buffer that reaches furthest of those that hold the address: a tensor that begins there lies
+/// in it, whichever buffer it was made from.
 Memory::Buffers::const_iterator Memory::find(const void* data) const noexcept {
-  auto next = buffers_.upper_bound(key_of(data));
-  if (next == buffers_.begin()) return buffers_.end();
-  --next;
-  // An operand without elements may begin where its buffer ends.
-  return key_of(data) - next->first <= next->second.length ? next : buffers_.end();
+  auto best = buffers_.end();
+  std::uintptr_t furthest = key_of(data);  // where an operand without elements may begin
+  for (auto next = buffers_.upper_bound(key_of(data)); next != buffers_.begin();) {
+    --next;
+    const std::uintptr_t end = next->first + next->second.length;
+    if (end >= furthest) {
+      best = next;
+      furthest = end + 1;
+    }
+    if (!overlap_) break;
+  }
+  return best;
 }
 
 std::uint64_t Memory::gpu_address(const void* data) const noexcept {
@@ -140,12 +185,6 @@ Use Memory::use_of(const void* data, bool writes) const noexcept {
   const auto found = find(data);
   if (found == buffers_.end()) return {};
   return {found->first, found->first + found->second.length, writes};
-}
-
-std::byte* Memory::base_of(std::byte* data) const noexcept {
-  const std::lock_guard lock(mutex_);
-  const auto found = find(data);
-  return found == buffers_.end() ? data : reinterpret_cast<std::byte*>(found->first);
 }
 
 }  // namespace girih::inline v0::metal

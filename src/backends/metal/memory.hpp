@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include <girih/status.hpp>
@@ -22,14 +23,17 @@ class Memory {
 
   /// OutOfMemory if `bytes` exceed what one buffer, or all together, may take.
   Result<std::byte*> allocate(std::int64_t bytes) noexcept;
-  /// A buffer of the caller's, retained while it is here, or again one that was allocated here; its
-  /// address on the host. Unwrappable if
-  /// the host does not see it, or it is shorter than `bytes`.
-  Result<std::byte*> import(id object, std::int64_t bytes) noexcept;
+  /// `bytes` from `offset` on of a buffer of the caller's, retained while it is here, or again of
+  /// one that was allocated here; their address on the host. Buffers may overlap there. OutOfMemory
+  /// if all together exceed the working set; Unwrappable if the host does not see the buffer, or it
+  /// is shorter.
+  Result<std::byte*> import(id object, std::int64_t offset, std::int64_t bytes) noexcept;
   using Done = void (*)(void* context) noexcept;
-  /// From any thread. The buffer goes, and `done` is called, once the queue has passed `tick`.
-  void retire(std::byte* data, std::uint64_t tick, Done done = nullptr,
-              void* context = nullptr) noexcept;
+  /// From any thread. What was allocated goes once the queue has passed `tick`.
+  void retire(std::byte* data, std::uint64_t tick) noexcept;
+  /// The same of what was imported; `done` is called then.
+  void end_import(std::byte* data, std::int64_t bytes, std::uint64_t tick, Done done,
+                  void* context) noexcept;
   /// Gives back what was retired up to `completed`.
   void reap(std::uint64_t completed) noexcept;
   /// Makes what was allocated known to the queue.
@@ -44,25 +48,26 @@ class Memory {
   [[nodiscard]] Place place_of(const void* data) const noexcept;
   /// All of the buffer that holds the address.
   [[nodiscard]] Use use_of(const void* data, bool writes) const noexcept;
-  /// First byte of the buffer that holds the address; the address itself if there is none.
-  [[nodiscard]] std::byte* base_of(std::byte* data) const noexcept;
 
  private:
   struct Buffer {
     Ref object;
-    std::int64_t bytes = 0;  ///< counted; 0 for one of the caller's
     UInt length = 0;
     std::uint64_t address = 0;
-    int owners = 0;  ///< its allocation, and each import
+    bool is_allocated = false;  ///< here
+    int owners = 0;             ///< its allocation, and each import
   };
+  using Buffers = std::multimap<std::uintptr_t, Buffer>;  ///< by first byte
+  using Range = std::pair<std::uintptr_t, std::int64_t>;
   struct Retired {
-    std::uintptr_t data;
+    Buffers::iterator buffer;
     std::uint64_t tick;
     Done done;
     void* context;
   };
-  using Buffers = std::map<std::uintptr_t, Buffer>;
-  void drop(std::uintptr_t data) noexcept;
+  Status check_room(std::int64_t bytes) const noexcept;
+  void add(Buffers::iterator buffer) noexcept;
+  void drop(Buffers::iterator buffer) noexcept;
   [[nodiscard]] Buffers::const_iterator find(const void* data) const noexcept;
 
   id device_ = nullptr;
@@ -71,6 +76,8 @@ class Memory {
   std::int64_t limit_ = 0, longest_ = 0, used_ = 0;
   mutable std::mutex mutex_;
   Buffers buffers_;
+  std::multimap<Range, Buffers::iterator> imports_;
+  bool overlap_ = false;  ///< two buffers have memory in common, or had
   std::vector<Retired> retired_;
 };
 

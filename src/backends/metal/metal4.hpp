@@ -74,11 +74,19 @@ inline std::string from_string(id text) {
   const char* const bytes = text != nullptr ? string::utf8(text) : nullptr;
   return bytes != nullptr ? bytes : "";
 }
-/// The first line of an NSError's description.
+/// An NSError's description, of as many lines as it has.
+inline std::string text_of(id failure) {
+  return failure != nullptr ? from_string(failure::description(failure)) : "no reason given";
+}
+/// Of what Metal or its compiler says, the first line with an error, or else the first line.
+inline std::string first_error(const std::string& text) {
+  const std::size_t mark = text.find("error:");
+  const std::size_t before = mark == std::string::npos ? mark : text.rfind('\n', mark);
+  const std::size_t begin = before == std::string::npos ? 0 : before + 1;
+  return text.substr(begin, text.find('\n', begin) - begin);
+}
 inline std::string describe(id failure) {
-  const std::string text =
-      failure != nullptr ? from_string(failure::description(failure)) : "no reason given";
-  return text.substr(0, text.find('\n'));
+  return first_error(text_of(failure));
 }
 
 }  // namespace girih::inline v0::metal

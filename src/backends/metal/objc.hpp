@@ -14,6 +14,8 @@ void* objc_lookUpClass(const char* name);
 void* objc_autoreleasePoolPush(void);
 void objc_autoreleasePoolPop(void* pool);
 void* MTLCreateSystemDefaultDevice(void);
+/// An object that copies the bytes, if the last two are null.
+void* dispatch_data_create(const void* buffer, unsigned long size, void* queue, void* destructor);
 }
 
 namespace girih::inline v0::metal {

@@ -101,8 +101,12 @@ Result<std::list<Overlays::Added>> Overlays::kernels_of(id library) const {
 Result<std::vector<std::string>> Overlays::add(const KernelImage& image,
                                                std::span<const KernelInfo> own) noexcept try {
   const Pool pool;
-  const Result<std::string> text = read_text(image);
+  Result<std::string> text = read_text(image);
   if (!text) return text.error();
+  text->erase(text->find_last_not_of('\0') + 1);  // C's end of a string
+  if (const std::size_t zero = text->find('\0'); zero != std::string::npos) {
+    return error(Code::FileFormat, "add_kernels: byte {} of the text is 0", zero);
+  }
   const Pipelines::Compiled compiled = pipelines_.compile(text->c_str());
   if (!compiled.library) {
     return error(Code::FileFormat, "add_kernels: {}", compiled.failure);

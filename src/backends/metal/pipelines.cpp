@@ -1,28 +1,55 @@
 #include "backends/metal/pipelines.hpp"
 
+#include <string_view>
+
 #include "core/error.hpp"
 
 namespace girih::inline v0::metal {
 
-extern const char elementwise_source[];
-extern const char gemm_simdgroup_source[];
-extern const char gemm_tensor_source[];
+extern const char elementwise_source[], elementwise_mark[];
+extern const char gemm_simdgroup_source[], gemm_simdgroup_mark[];
+extern const char gemm_tensor_source[], gemm_tensor_mark[];
 
-const char* source_of(Family family) noexcept {
+namespace {
+
+struct Text {
+  const char *source, *mark;
+};
+Text embedded_text(Family family) noexcept {
   switch (family) {
     case Family::Elementwise:
-      return elementwise_source;
+      return {elementwise_source, elementwise_mark};
     case Family::Simdgroup:
-      return gemm_simdgroup_source;
+      return {gemm_simdgroup_source, gemm_simdgroup_mark};
     case Family::TensorOps:
       break;
   }
-  return gemm_tensor_source;
+  return {gemm_tensor_source, gemm_tensor_mark};
 }
 
-Status Pipelines::start(id device, const std::string& prebuilt) noexcept try {
+bool has_function(id library, std::string_view name) {
+  const id names = library::function_names(library);
+  for (UInt i = 0; i < array::count(names); ++i) {
+    if (from_string(array::at(names, i)) == name) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+const char* source_of(Family family) noexcept {
+  return embedded_text(family).source;
+}
+
+const char* mark_of(Family family) noexcept {
+  return embedded_text(family).mark;
+}
+
+Status Pipelines::start(id device, const std::string& prebuilt,
+                        std::span<const std::byte> embedded) noexcept try {
   device_ = device;
   prebuilt_ = prebuilt;
+  embedded_ = embedded;
   id failure = nullptr;
   const Ref descriptor = make("MTL4CompilerDescriptor");
   compiler_ = Ref(device::new_compiler(device, descriptor.get(), &failure));
@@ -32,12 +59,24 @@ Status Pipelines::start(id device, const std::string& prebuilt) noexcept try {
   return error(Code::OutOfMemory, "no host memory for kernels");
 }
 
-Pipelines::Compiled Pipelines::load() const {
+Pipelines::Compiled Pipelines::load(Family family) const {
   id failure = nullptr;
   Compiled compiled;
-  compiled.library = Ref(device::load_library(
-      device_, url::of_file(objc_lookUpClass("NSURL"), to_string(prebuilt_.c_str())), &failure));
-  if (!compiled.library) compiled.failure = prebuilt_ + ": " + describe(failure);
+  const std::string name = prebuilt_.empty() ? "the metallib built with girih" : prebuilt_;
+  if (prebuilt_.empty()) {
+    const Ref data(dispatch_data_create(embedded_.data(), embedded_.size(), nullptr, nullptr));
+    compiled.library = Ref(device::load_library_data(device_, data.get(), &failure));
+  } else {
+    const id url = url::of_file(objc_lookUpClass("NSURL"), to_string(prebuilt_.c_str()));
+    compiled.library = Ref(device::load_library(device_, url, &failure));
+  }
+  if (!compiled.library) {
+    compiled.failure = name + ": " + describe(failure);
+  } else if (!has_function(compiled.library.get(), mark_of(family))) {
+    compiled.library = Ref();
+    compiled.failure =
+        name + ": made of other kernels than this girih's: it has no " + mark_of(family);
+  }
   return compiled;
 }
 
@@ -52,7 +91,7 @@ Pipelines::Compiled Pipelines::compile(const char* text) const {
   id failure = nullptr;
   Compiled compiled;
   compiled.library = Ref(compiler::new_library(compiler_.get(), descriptor.get(), &failure));
-  if (!compiled.library) compiled.failure = describe(failure);
+  if (!compiled.library) compiled.failure = text_of(failure);
   return compiled;
 }
 
@@ -67,20 +106,20 @@ Ref Pipelines::make_pipeline(id library, id name, bool reflects, std::string& fa
   if (reflects) pipeline_descriptor::set_options(descriptor.get(), options.get());
   id reason = nullptr;
   Ref made(compiler::new_pipeline(compiler_.get(), descriptor.get(), nullptr, &reason));
-  if (!made) failure = describe(reason);
+  if (!made) failure = text_of(reason);
   return made;
 }
 
 Result<id> Pipelines::library(Family family) {
   Library& library = libraries_[static_cast<std::size_t>(family)];
   if (!library.object && library.failure.empty()) {
-    Compiled compiled = prebuilt_.empty() ? compile(source_of(family)) : load();
+    Compiled compiled = compiles() ? compile(source_of(family)) : load(family);
     library.object = std::move(compiled.library);
-    library.failure = std::move(compiled.failure);
+    library.failure = first_error(compiled.failure);
   }
   if (library.object) return library.object.get();
   return error(Code::BackendUnavailable, "the kernels do not {}: {}",
-               prebuilt_.empty() ? "compile" : "load", library.failure);
+               compiles() ? "compile" : "load", library.failure);
 }
 
 Result<id> Pipelines::find(const Launch& launch) noexcept try {
@@ -94,7 +133,8 @@ Result<id> Pipelines::find(const Launch& launch) noexcept try {
   std::string failure;
   Ref made = make_pipeline(*compiled, to_string(launch.function), false, failure);
   if (!made) {
-    return error(Code::BackendUnavailable, "no pipeline for {}: {}", launch.function, failure);
+    return error(Code::BackendUnavailable, "no pipeline for {}: {}", launch.function,
+                 first_error(failure));
   }
   return pipelines_.emplace(launch.function, std::move(made)).first->second.get();
 } catch (...) {

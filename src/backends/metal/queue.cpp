@@ -10,11 +10,8 @@ namespace {
 /// Work of a command buffer, as predicted: the system stops one that runs for seconds.
 constexpr double kLongestSeconds = 0.1;
 constexpr std::uint64_t kPatienceMs = 60'000;
-
-std::size_t aligned(std::size_t bytes) noexcept {
-  constexpr std::size_t kAlignment = 256;
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
-}
+/// From an event to the report of the work before it, which comes on another thread.
+constexpr std::chrono::milliseconds kReportPatience{5000};
 
 }  // namespace
 
@@ -105,7 +102,7 @@ Status Queue::recover() noexcept {
     event::set_value(submissions_.get(), submitted_);
   }
   newest_ = tick_;
-  feedback_.clear();
+  GIRIH_TRY(feedback_.restart(tick_));
   memory_->reap(tick_ + 1);  // of what was discarded as well
   return {};
 }
@@ -151,6 +148,7 @@ Status Queue::commit() noexcept {
   slot.tick = ++tick_;
   queue::commit(queue_.get(), commands, 1, feedback_.options());
   queue::signal(queue_.get(), ticks_.get(), tick_);
+  awaits_ = false;
   return feedback_.status();
 }
 
@@ -159,12 +157,21 @@ Status Queue::wait_for(id event, std::uint64_t value) noexcept {
     GIRIH_TRY(feedback_.status());
     return error(Code::TimedOut, "the gpu did not finish within {} s", kPatienceMs / 1000);
   }
-  return feedback_.status();
+  return hear_reports();
+}
+
+/// Events pass behind work that failed, too, maybe before that is reported.
+Status Queue::hear_reports() noexcept {
+  const bool is_heard = feedback_.wait(completed_tick(), kReportPatience);
+  GIRIH_TRY(feedback_.status());
+  if (is_heard) return {};
+  return error(Code::TimedOut, "the gpu finished, but did not report how within {} s",
+               kReportPatience.count() / 1000);
 }
 
 /// Makes sure that the open command buffer can take a launch.
 Status Queue::room_for(std::size_t bytes, double seconds) noexcept {
-  const bool is_full = used_constants_ + aligned(bytes) > kConstantBytes;
+  const bool is_full = used_constants_ + aligned_constants(bytes) > kConstantBytes;
   if (encoder_ && !is_first_ && (is_full || seconds_ + seconds > kLongestSeconds)) {
     GIRIH_TRY(commit());
   }
@@ -194,7 +201,7 @@ Uses Queue::uses_of(const Launch& launch) const noexcept {
 const std::byte* Queue::place_constants(const void* data, std::size_t bytes) noexcept {
   std::byte* const place = slots_[(tick_ + 1) % kSlots].constants + used_constants_;
   std::memcpy(place, data, bytes);
-  used_constants_ += aligned(bytes);
+  used_constants_ += aligned_constants(bytes);
   return place;
 }
 
@@ -259,6 +266,12 @@ Status Queue::fill(std::byte* data, std::int64_t bytes, std::uint8_t value) noex
   return {};
 }
 
+Result<const std::byte*> Queue::stage(const void* data, std::size_t bytes) noexcept {
+  // The launch's own constants come behind them.
+  GIRIH_TRY(room_for(bytes + kConstantBytes - kMostStaged, 0));
+  return place_constants(data, bytes);
+}
+
 Status Queue::submit(std::uint64_t value) noexcept {
   submitted_ = value;
   return signal(submissions_.get(), value);
@@ -266,8 +279,9 @@ Status Queue::submit(std::uint64_t value) noexcept {
 
 Result<bool> Queue::completed(std::uint64_t value) noexcept {
   const bool is_done = event::value(submissions_.get()) >= value;
+  const bool is_reported = feedback_.finished() >= completed_tick();
   GIRIH_TRY(feedback_.status());
-  return is_done;
+  return is_done && is_reported;
 }
 
 Status Queue::wait(std::uint64_t value) noexcept {
@@ -285,10 +299,16 @@ Status Queue::signal(id event, std::uint64_t value) noexcept {
 Status Queue::await(id event, std::uint64_t value) noexcept {
   GIRIH_TRY(commit());
   queue::wait(queue_.get(), event, value);
+  awaits_ = true;
   return {};
 }
 
+bool Queue::is_idle() const noexcept {
+  return !encoder_ && !awaits_ && completed_tick() >= tick_;
+}
+
 Status Queue::drain() noexcept {
+  if (awaits_) GIRIH_TRY(begin());  // what is committed now comes after the event
   GIRIH_TRY(commit());
   if (tick_ > 0) GIRIH_TRY(wait_for(ticks_.get(), tick_));
   memory_->reap(completed_tick());

@@ -30,6 +30,14 @@ struct Prepared {
   double seconds = 0;
 };
 
+/// What `bytes` of constants take: each begins at a multiple of 256.
+constexpr std::size_t aligned_constants(std::size_t bytes) noexcept {
+  constexpr std::size_t kAlignment = 256;
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+/// Bytes that Metal's fill counts in.
+constexpr std::int64_t kFillUnit = 4;
+
 /// The in-order queue: everything that is encoded, committed and waited for goes through here. Work
 /// is gathered in one command buffer, which is committed when it is asked for, when its constants
 /// are used up, or when it would run for long.
@@ -42,7 +50,11 @@ class Queue {
 
   Status encode(const Launch& launch) noexcept;
   Status encode(const Prepared& launch) noexcept;
+  /// From a multiple of kFillUnit in its buffer on, such a multiple of bytes.
   Status fill(std::byte* data, std::int64_t bytes, std::uint8_t value) noexcept;
+  /// Copies of the host's bytes that can be read by the next launch to be encoded.
+  static constexpr std::size_t kMostStaged = std::size_t{128} * 1024;
+  Result<const std::byte*> stage(const void* data, std::size_t bytes) noexcept;
 
   /// Hands over what was encoded, and marks it.
   Status submit(std::uint64_t value) noexcept;
@@ -51,8 +63,10 @@ class Queue {
   /// Raises the caller's event after what was encoded; waits for it before what comes.
   Status signal(id event, std::uint64_t value) noexcept;
   Status await(id event, std::uint64_t value) noexcept;
-  /// Waits for everything that was encoded.
+  /// Waits for everything that was encoded, and for the caller's events.
   Status drain() noexcept;
+  /// True if there is nothing to wait for.
+  [[nodiscard]] bool is_idle() const noexcept;
   /// Before what the GPU may use goes: waits for everything that was encoded; after a failure, for
   /// what was committed, and forgets the rest. Gives memory back, unless the GPU still works on it.
   void settle() noexcept;
@@ -83,6 +97,7 @@ class Queue {
   Status begin() noexcept;
   Status commit() noexcept;
   Status wait_for(id event, std::uint64_t value) noexcept;
+  Status hear_reports() noexcept;
   Status room_for(std::size_t bytes, double seconds) noexcept;
   void order(std::span<const Use> uses) noexcept;
   Status open_queue(id queue) noexcept;
@@ -102,12 +117,23 @@ class Queue {
   Feedback feedback_;
   Hazards hazards_;
   bool is_callers_ = false;
+  bool awaits_ = false;  ///< the caller's event, and nothing was committed since
   std::uint64_t submitted_ = 0;
   std::size_t used_constants_ = 0;
   double seconds_ = 0;                     ///< predicted, of the open command buffer
   bool is_first_ = true;                   ///< nothing is in the open command buffer
   std::uint64_t tick_ = 0;                 ///< of the last commit
   std::atomic<std::uint64_t> newest_ = 0;  ///< of the open command buffer, or else the last one
+};
+
+/// Encodes at once.
+class QueueSink final : public LaunchSink {
+ public:
+  explicit QueueSink(Queue& queue) noexcept : queue_(queue) {}
+  Status add(const Launch& launch) noexcept override { return queue_.encode(launch); }
+
+ private:
+  Queue& queue_;
 };
 
 }  // namespace girih::inline v0::metal

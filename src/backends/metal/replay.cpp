@@ -8,7 +8,6 @@ namespace girih::inline v0::metal {
 namespace {
 
 constexpr std::size_t kBlockBytes = std::size_t{64} * 1024;
-constexpr std::size_t kAlignment = 256;
 
 }  // namespace
 
@@ -26,7 +25,7 @@ Status Replay::build(std::span<const Call> calls) noexcept {
 Status Replay::add(const Launch& launch) noexcept try {
   const Result<id> pipeline = pipelines_.find(launch);
   if (!pipeline) return pipeline.error();
-  const std::size_t bytes = (launch.parameter_bytes + kAlignment - 1) / kAlignment * kAlignment;
+  const std::size_t bytes = aligned_constants(launch.parameter_bytes);
   if (constants_.empty() || used_ + bytes > kBlockBytes) {
     const Result<std::byte*> block = memory_.allocate(kBlockBytes);
     if (!block) return block.error();

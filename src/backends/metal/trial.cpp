@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backends/metal/queue.hpp"
 #include "core/error.hpp"
 #include "core/small_float.hpp"
 #include "plan/metal_gemm.hpp"
@@ -15,25 +16,37 @@ constexpr std::int64_t kRows = 80, kColumns = 96, kDepth = 48;
 constexpr std::int64_t kBAt = 16384, kCAt = 49152, kPortableAt = 81920,
                        kScratchAt = 114688;  // bytes
 
-/// Bits that an operand has for a whole number: of tf32, for f32.
-int whole_bits(DType dtype) noexcept {
-  return dtype == DType::BF16 ? 8 : dtype == DType::I8 ? 7 : 11;
+/// What is multiplied: whole numbers of a type that use `bits` bits.
+struct Numbers {
+  DType dtype;
+  int bits;
+};
+constexpr int kSingleBits = 24;
+
+Numbers numbers_of(const KernelInfo& kernel, DType dtype) noexcept {
+  if (dtype == DType::F32 && !kernel.multiplies_tf32) return {dtype, kSingleBits};
+  return {dtype, dtype == DType::BF16 ? 8 : dtype == DType::I8 ? 7 : 11};
 }
 
-/// Element `i` of a row or column at `k`, one of two sides. Where one side uses every bit of its
-/// type, to the lowest, the other is small: sums stay below 2^24, exact in f32 in every order.
-int operand(bool is_left, std::int64_t i, std::int64_t k, DType dtype) noexcept {
+/// Element `i` of a row or column at `k`, one of two sides. Where one side uses every bit, to the
+/// lowest, the other is small: sums stay below 2^24, exact in f32 in every order. With 24 bits a
+/// sum has two terms, of two signs.
+int operand(bool is_left, std::int64_t i, std::int64_t k, int bits) noexcept {
   const std::int64_t mixed = (i * 37 + k * 101 + (is_left ? 5 : 11)) * 2654435761;
-  if ((k % 2 == 0) != is_left) return static_cast<int>((mixed >> 8) % 7) - 3;
-  const std::int64_t most = (std::int64_t{1} << whole_bits(dtype)) - 1;
-  const auto odd = static_cast<int>((mixed >> 8) % (most + 1) | 1);
-  return (mixed >> 24 & 1) != 0 ? -odd : odd;
+  const bool is_sparse = bits == kSingleBits;
+  if ((k % 2 == 0) != is_left) {
+    if (is_sparse) return k / 2 == i % (kDepth / 2) ? 1 : 0;
+    return static_cast<int>((mixed >> 8) % 7) - 3;
+  }
+  const auto odd = static_cast<int>((mixed >> 8) % (std::int64_t{1} << bits) | 1);
+  const bool is_negative = is_sparse ? !is_left : (mixed >> 24 & 1) != 0;
+  return is_negative ? -odd : odd;
 }
-int left(std::int64_t m, std::int64_t k, DType dtype) noexcept {
-  return operand(true, m, k, dtype);
+int left(std::int64_t m, std::int64_t k, Numbers numbers) noexcept {
+  return operand(true, m, k, numbers.bits);
 }
-int right(std::int64_t k, std::int64_t n, DType dtype) noexcept {
-  return operand(false, n, k, dtype);
+int right(std::int64_t k, std::int64_t n, Numbers numbers) noexcept {
+  return operand(false, n, k, numbers.bits);
 }
 
 void store(std::byte* data, DType dtype, std::int64_t i, int value) noexcept {
@@ -49,19 +62,21 @@ void store(std::byte* data, DType dtype, std::int64_t i, int value) noexcept {
   }
 }
 
-std::int64_t sum_at(std::int64_t m, std::int64_t n, DType dtype) noexcept {
+std::int64_t sum_at(std::int64_t m, std::int64_t n, Numbers numbers) noexcept {
   std::int64_t sum = 0;
-  for (std::int64_t k = 0; k < kDepth; ++k) sum += left(m, k, dtype) * right(k, n, dtype);
+  for (std::int64_t k = 0; k < kDepth; ++k) {
+    sum += std::int64_t{left(m, k, numbers)} * right(k, n, numbers);
+  }
   return sum;
 }
 
 /// C, row-major; with a gate each element is the product of two sums, rounded once.
-bool is_right(const std::byte* data, DType dtype, bool is_gated) noexcept {
+bool is_right(const std::byte* data, Numbers numbers, bool is_gated) noexcept {
   const std::int64_t columns = is_gated ? kColumns / 2 : kColumns;
   for (std::int64_t m = 0; m < kRows; ++m) {
     for (std::int64_t n = 0; n < columns; ++n) {
       const std::int64_t want =
-          sum_at(m, n, dtype) * (is_gated ? sum_at(m, columns + n, dtype) : 1);
+          sum_at(m, n, numbers) * (is_gated ? sum_at(m, columns + n, numbers) : 1);
       float got = 0;
       std::memcpy(&got, data + (m * columns + n) * 4, sizeof(got));
       if (got != static_cast<float>(want)) return false;
@@ -70,52 +85,33 @@ bool is_right(const std::byte* data, DType dtype, bool is_gated) noexcept {
   return true;
 }
 
-void fill(std::byte* data, DType dtype) noexcept {
+void fill(std::byte* data, Numbers numbers) noexcept {
   for (std::int64_t m = 0; m < kRows; ++m) {
     for (std::int64_t k = 0; k < kDepth; ++k) {
-      store(data, dtype, m * kDepth + k, left(m, k, dtype));
+      store(data, numbers.dtype, m * kDepth + k, left(m, k, numbers));
     }
   }
   for (std::int64_t k = 0; k < kDepth; ++k) {
     for (std::int64_t n = 0; n < kColumns; ++n) {
-      store(data + kBAt, dtype, k * kColumns + n, right(k, n, dtype));
+      store(data + kBAt, numbers.dtype, k * kColumns + n, right(k, n, numbers));
     }
   }
 }
 
-/// Memory for the trial, taken back at its end.
-class Space {
- public:
-  Space(Memory& memory, const Queue& queue) noexcept : memory_(memory), queue_(queue) {}
-  Space(const Space&) = delete;
-  Space& operator=(const Space&) = delete;
-  ~Space() {
-    if (data != nullptr) memory_.retire(data, queue_.tick());
-  }
-  std::byte* data = nullptr;
-
- private:
-  Memory& memory_;
-  const Queue& queue_;
+/// Where a trial runs. Its memory goes with it, after its queue.
+struct Bench {
+  Memory memory;
+  Queue queue;
 };
 
-class Sink final : public LaunchSink {
- public:
-  explicit Sink(Queue& queue) noexcept : queue_(queue) {}
-  Status add(const Launch& launch) noexcept override { return queue_.encode(launch); }
-
- private:
-  Queue& queue_;
-};
-
-Result<GemmProblem> trial_problem(DType dtype, bool is_gated) noexcept {
+Result<GemmProblem> trial_problem(const KernelInfo& kernel, DType dtype, bool is_gated) noexcept {
   const auto matrix = [](DType type, std::int64_t rows, std::int64_t columns) {
     return Geometry{type, Shape{rows, columns}, contiguous_strides(Shape{rows, columns}), 0};
   };
   GemmSpec spec{.a = matrix(dtype, kRows, kDepth),
                 .b = matrix(dtype, kDepth, kColumns),
                 .c = matrix(DType::F32, kRows, is_gated ? kColumns / 2 : kColumns),
-                .precision = Precision::Tf32};
+                .precision = kernel.multiplies_tf32 ? Precision::Tf32 : Precision::Exact};
   if (is_gated) spec.gate = Gate{.activation = Activation::None};
   return check(spec);
 }
@@ -128,7 +124,7 @@ Status multiply(const GemmProblem& problem, const KernelInfo& kernel, std::byte*
   call.operands.b = data + kBAt;
   call.operands.c = data + c_at;
   call.selection.kernel = &kernel;
-  Sink sink(queue);
+  QueueSink sink(queue);
   GIRIH_TRY(lower(call, sink));
   return queue.drain();
 }
@@ -136,32 +132,36 @@ Status multiply(const GemmProblem& problem, const KernelInfo& kernel, std::byte*
 }  // namespace
 
 Result<Trial> try_product(const KernelInfo& kernel, const KernelInfo* portable, DType dtype,
-                          Queue& queue, Memory& memory) noexcept {
+                          Pipelines& pipelines) noexcept try {
+  Bench bench;
+  GIRIH_TRY(bench.memory.start(pipelines.device()));
+  GIRIH_TRY(bench.queue.start(pipelines.device(), nullptr, bench.memory, pipelines));
   Trial trial{.is_right = true};
+  const Numbers numbers = numbers_of(kernel, dtype);
   for (const bool is_gated : {false, true}) {
-    const Result<GemmProblem> problem = trial_problem(dtype, is_gated);
+    const Result<GemmProblem> problem = trial_problem(kernel, dtype, is_gated);
     if (!problem) return problem.error();
-    Space space(memory, queue);
     const Result<std::byte*> data =
-        memory.allocate(kScratchAt + metal_workspace(*problem, kernel, 1).bytes());
+        bench.memory.allocate(kScratchAt + metal_workspace(*problem, kernel, 1).bytes());
     if (!data) return data.error();
-    space.data = *data;
-    fill(*data, dtype);
-    GIRIH_TRY(multiply(*problem, kernel, *data, kCAt, queue));
-    const bool is_exact = is_right(*data + kCAt, dtype, is_gated);
+    fill(*data, numbers);
+    GIRIH_TRY(multiply(*problem, kernel, *data, kCAt, bench.queue));
+    const bool is_exact = is_right(*data + kCAt, numbers, is_gated);
     trial.is_right = trial.is_right && is_exact;
     if (portable == nullptr) continue;
-    const Status ran = multiply(*problem, *portable, *data, kPortableAt, queue);
+    const Status ran = multiply(*problem, *portable, *data, kPortableAt, bench.queue);
     if (!ran && ran.error().code == Code::BackendUnavailable) continue;  // it has no pipeline
     if (!ran) return ran.error();
     constexpr std::size_t kBytes = kRows * kColumns * sizeof(float);
     const std::size_t bytes = is_gated ? kBytes / 2 : kBytes;
     const bool are_equal = std::memcmp(*data + kCAt, *data + kPortableAt, bytes) == 0;
     const bool is_portable_exact =
-        are_equal ? is_exact : is_right(*data + kPortableAt, dtype, is_gated);
+        are_equal ? is_exact : is_right(*data + kPortableAt, numbers, is_gated);
     trial.is_portable_right = trial.is_portable_right && is_portable_exact;
   }
   return trial;
+} catch (...) {
+  return error(Code::OutOfMemory, "no host memory for a trial product");
 }
 
 }  // namespace girih::inline v0::metal

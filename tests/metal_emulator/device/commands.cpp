@@ -111,6 +111,10 @@ GIRIH_METHOD("MTL4ComputeCommandEncoder", "fillBuffer:range:value:",
                 std::uint8_t value) {
                if (!can_encode(self, "a fill")) return;
                if (range.location + range.length > buffer->bytes) misuse("a fill past its buffer");
+               if (range.location % 4 != 0 || range.length % 4 != 0 || range.length == 0) {
+                 misuse("a fill of " + std::to_string(range.length) + " bytes from " +
+                        std::to_string(range.location) + " on: both must be multiples of 4");
+               }
                Command command;
                command.kind = Command::Kind::Fill;
                command.data = buffer->data + range.location;

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <fstream>
 #include <map>
+#include <sstream>
 #include <vector>
 
 #include "device/control.hpp"
@@ -43,6 +44,7 @@ struct CompiledLibrary final : Object {
     return nullptr;
   }
   std::vector<const Library*> parts;  ///< one, of compiled text
+  std::string absent;                 ///< functions whose names begin so, as of an older text
 };
 struct FunctionDescriptor final : Object {
   FunctionDescriptor() noexcept : Object("MTL4LibraryFunctionDescriptor") {}
@@ -132,7 +134,9 @@ GIRIH_METHOD("MTLLibrary", "functionNames", [](CompiledLibrary* self, Selector) 
   Array* const names = create<Array>();
   for (const Library* const part : self->parts) {
     for (std::size_t i = 0; i < part->kernel_count; ++i) {
-      names->elements.push_back(create<String>(part->kernels[i].name));
+      const std::string name = part->kernels[i].name;
+      if (!self->absent.empty() && name.starts_with(self->absent)) continue;
+      names->elements.push_back(create<String>(name));
     }
   }
   return autoreleased(names);
@@ -191,19 +195,28 @@ struct Url final : Object {
 GIRIH_METHOD("+NSURL", "fileURLWithPath:", [](Object*, Selector, String* path) -> Object* {
   return autoreleased(create<Url>(path->text));
 });
-/// A metallib of the emulator: the magic number, then names of the libraries that it holds.
-Object* load_library(Object*, Selector, Url* url, Object** failure) {
-  std::ifstream file(url->path, std::ios::binary);
-  if (!file) return fail_with(failure, "library not found");
+/// A metallib of the emulator: the magic number, then names of the libraries that it holds; -name
+/// leaves functions out.
+Object* read_library(std::istream& file, Object** failure) {
   std::string word;
   if (!(file >> word) || word != "MTLB") return fail_with(failure, "invalid library file");
   auto* const loaded = create<CompiledLibrary>();
   while (file >> word) {
+    if (word[0] == '-') loaded->absent = word.substr(1);
     if (const Library* const part = find_library_named(word)) loaded->parts.push_back(part);
   }
   return loaded;
 }
+Object* load_library(Object*, Selector, Url* url, Object** failure) {
+  std::ifstream file(url->path, std::ios::binary);
+  return file ? read_library(file, failure) : fail_with(failure, "library not found");
+}
 GIRIH_METHOD("MTLDevice", "newLibraryWithURL:error:", &load_library);
+Object* load_library_data(Object*, Selector, String* data, Object** failure) {
+  std::istringstream file(data->text);
+  return read_library(file, failure);
+}
+GIRIH_METHOD("MTLDevice", "newLibraryWithData:error:", &load_library_data);
 
 Object* new_pipeline(Object*, Selector, PipelineDescriptor* descriptor, Object*, Object** failure) {
   const FunctionDescriptor* const function = descriptor->function.get();
@@ -231,3 +244,10 @@ void fail_library(const std::string& name, const std::string& text) {
 }
 
 }  // namespace girih::inline v0::emulator
+
+extern "C" void* dispatch_data_create(const void* buffer, unsigned long size, void* queue,
+                                      void* destructor) {
+  using namespace girih::emulator;
+  if (queue != nullptr || destructor != nullptr) misuse("data whose bytes are not copied");
+  return create<String>(std::string(static_cast<const char*>(buffer), size));
+}

@@ -30,6 +30,14 @@ std::map<std::string, int> live_objects();
 void fail_library(const std::string& name, const std::string& text);
 /// The next command buffer fails with a code of MTL4CommandQueueError, and does nothing.
 void fail_next_commit(long code, const std::string& text);
+/// When a command buffer's feedback comes.
+enum class FeedbackTime : std::uint8_t {
+  BeforeEvents,  ///< of those that are signalled behind it
+  Late,          ///< a while after them, on a thread of its own
+  Never,
+};
+/// Waits for feedback that is under way.
+void set_feedback_time(FeedbackTime time);
 /// The run time does not know a method any more, or knows it again.
 void forget_method(const std::string& owner, const std::string& selector, bool is_forgotten);
 /// What a method is said to take and give; returns what it was said before.

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <deque>
 #include <optional>
+#include <thread>
 #include <vector>
 
 #include "device/commands.hpp"
@@ -69,6 +70,7 @@ std::vector<CommandQueue*>& queues() noexcept {
 }
 struct CommandQueue final : Object {
   explicit CommandQueue(Object* maker) : Object("MTL4CommandQueue"), device(maker) {
+    const std::lock_guard lock(device_mutex());
     queues().push_back(this);
   }
   void finish() override {
@@ -88,6 +90,8 @@ struct Planned {
   std::optional<std::pair<long, std::string>> failure;
   std::atomic<bool> is_stalled = false, is_skipped = false;
   std::atomic<int> commits = 0;
+  std::atomic<FeedbackTime> feedback_time = FeedbackTime::BeforeEvents;
+  std::vector<std::jthread> late_feedback;
 };
 Planned& planned() noexcept {
   static Planned instance;
@@ -126,13 +130,23 @@ void run_commands(const Task& task) {
   }
 }
 
-void give_feedback(const Task& task, Failure* failure) {
-  if (!task.options) return;
-  for (Block* const handler : task.options->handlers) {
-    CommitFeedback* const feedback = create<CommitFeedback>(failure);
+void call_handlers(const Held<CommitOptions>& options, const Held<Failure>& failure) {
+  for (Block* const handler : options->handlers) {
+    CommitFeedback* const feedback = create<CommitFeedback>(failure.get());
     handler->invoke(handler, feedback);
     feedback->release();
   }
+}
+
+void give_feedback(const Task& task, Failure* failure) {
+  if (!task.options || planned().feedback_time == FeedbackTime::Never) return;
+  if (planned().feedback_time == FeedbackTime::BeforeEvents) {
+    return call_handlers(task.options, failure);
+  }
+  planned().late_feedback.emplace_back([options = task.options, held = Held<Failure>(failure)] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    call_handlers(options, held);
+  });
 }
 
 void run_commit(const Task& task) {
@@ -246,6 +260,11 @@ void run_until(SharedEvent& event, std::uint64_t value) {
 void fail_next_commit(long code, const std::string& text) {
   const std::lock_guard lock(device_mutex());
   planned().failure = {code, text};
+}
+
+void set_feedback_time(FeedbackTime time) {
+  planned().feedback_time = time;
+  planned().late_feedback.clear();
 }
 
 int commits() noexcept {

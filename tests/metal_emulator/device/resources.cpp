@@ -40,8 +40,17 @@ GIRIH_METHOD("MTLDevice", "newBufferWithLength:options:",
                if (length == 0 || length > device_properties().longest_buffer) return nullptr;
                return create<DeviceBuffer>(length);
              });
+GIRIH_METHOD("MTLDevice", "newBufferWithBytesNoCopy:length:options:deallocator:",
+             [](Object*, Selector, std::byte* memory, unsigned long length, unsigned long,
+                void*) -> Object* {
+               std::byte* const shared =
+                   share_buffer(memory, length, "MTLBuffer over " + std::to_string(length));
+               if (shared != nullptr) return create<DeviceBuffer>(shared, length, memory);
+               misuse("newBufferWithBytesNoCopy takes whole pages of shared memory");
+               return nullptr;
+             });
 GIRIH_METHOD("MTLBuffer", "contents",
-             [](DeviceBuffer* self, Selector) -> void* { return self->data; });
+             [](DeviceBuffer* self, Selector) -> void* { return self->contents; });
 GIRIH_METHOD("MTLBuffer", "length",
              [](DeviceBuffer* self, Selector) -> unsigned long { return self->bytes; });
 GIRIH_METHOD("MTLBuffer", "gpuAddress", [](DeviceBuffer* self, Selector) -> std::uint64_t {

@@ -15,12 +15,18 @@ constexpr std::uint64_t kGpuOffset = std::uint64_t{1} << 52;
 
 struct Allocation : Object {
   Allocation(const char* name, std::size_t length);
+  Allocation(const char* name, std::byte* memory, std::size_t length) noexcept
+      : Object(name), data(memory), bytes(length) {}
   void finish() override;
   std::byte* data;
   std::size_t bytes;
 };
 struct DeviceBuffer final : Allocation {
-  explicit DeviceBuffer(std::size_t length) : Allocation("MTLBuffer", length) {}
+  explicit DeviceBuffer(std::size_t length) : Allocation("MTLBuffer", length), contents(data) {}
+  /// `memory` is where the GPU sees what the host has at `host`.
+  DeviceBuffer(std::byte* memory, std::size_t length, std::byte* host) noexcept
+      : Allocation("MTLBuffer", memory, length), contents(host) {}
+  std::byte* const contents;
 };
 inline void* host_address(std::uint64_t gpu_address) noexcept {
   return gpu_address == 0 ? nullptr : reinterpret_cast<void*>(gpu_address - kGpuOffset);

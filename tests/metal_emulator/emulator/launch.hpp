@@ -73,6 +73,8 @@ struct Config {
   bool drops_low_bits = false;
   /// Sums of simdgroup_matrix are one too large.
   bool breaks_simdgroup_matrix = false;
+  /// It drops the low 13 bits of f32 operands, as matmul2d does.
+  bool truncates_simdgroup_matrix = false;
   std::size_t threadgroup_memory = 32768;
 };
 extern Config the_config;

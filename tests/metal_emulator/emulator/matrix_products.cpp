@@ -1,6 +1,7 @@
 #include "emulator/matrix_products.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include "emulator/execution.hpp"
 #include "emulator/threadgroup.hpp"
@@ -16,12 +17,17 @@ Meeting& own_group() noexcept {
   return execution().simd_groups[execution().lane->ids.simd_group];
 }
 
+float seen(float operand) noexcept {
+  if (!config().truncates_simdgroup_matrix) return operand;
+  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(operand) & 0xFFFFE000U);
+}
+
 /// Products are added in order of k.
 void add(const MatrixProduct& product, MatrixProduct::Values& sums) noexcept {
   for (std::size_t i = 0; i < MatrixProduct::kSide; ++i) {
     for (std::size_t k = 0; k < MatrixProduct::kSide; ++k) {
       for (std::size_t j = 0; j < MatrixProduct::kSide; ++j) {
-        sums[i][j] += product.a[i][k] * product.b[k][j];
+        sums[i][j] += seen(product.a[i][k]) * seen(product.b[k][j]);
       }
     }
   }

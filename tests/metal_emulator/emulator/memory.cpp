@@ -34,19 +34,45 @@ bool holds(const Buffer& buffer, const void* address) noexcept {
 
 }  // namespace
 
-std::byte* allocate_buffer(std::size_t bytes, const std::string& label) {
-  const std::size_t whole = (bytes + kGuardBytes - 1) / kGuardBytes * kGuardBytes;
-  const std::size_t mapped = whole + 2 * kGuardBytes;
-  void* const memory = mmap(nullptr, mapped, PROT_READ | PROT_WRITE,
+namespace {
+
+/// Address space for a buffer between guards, which cannot be touched yet.
+std::byte* reserve(std::size_t whole) {
+  void* const memory = mmap(nullptr, whole + 2 * kGuardBytes, PROT_NONE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
-  std::byte* const data = static_cast<std::byte*>(memory) + kGuardBytes;
-  mprotect(memory, kGuardBytes, PROT_NONE);
-  mprotect(data + whole, kGuardBytes, PROT_NONE);
-  std::memset(data, 0xFF, bytes);
+  return static_cast<std::byte*>(memory) + kGuardBytes;
+}
+
+void keep(std::byte* data, std::size_t bytes, std::size_t whole, const std::string& label) {
   Heap& all = heap();
   const std::lock_guard lock(all.mutex);
-  all.buffers.emplace(address_of(data), Buffer{data, bytes, mapped, label, true, Shadow(bytes)});
+  all.buffers.emplace(address_of(data),
+                      Buffer{data, bytes, whole + 2 * kGuardBytes, label, true, Shadow(bytes)});
+}
+
+}  // namespace
+
+std::byte* allocate_buffer(std::size_t bytes, const std::string& label) {
+  const std::size_t whole = (bytes + kGuardBytes - 1) / kGuardBytes * kGuardBytes;
+  std::byte* const data = reserve(whole);
+  mprotect(data, whole, PROT_READ | PROT_WRITE);
+  if (bytes < kUnpoisonedBytes) std::memset(data, 0xFF, bytes);
+  keep(data, bytes, whole, label);
+  return data;
+}
+
+std::byte* share_buffer(void* memory, std::size_t bytes, const std::string& label) {
+  if (bytes == 0 || bytes % kGuardBytes != 0 || address_of(memory) % kGuardBytes != 0) {
+    return nullptr;
+  }
+  std::byte* const data = reserve(bytes);
+  // An old size of 0 leaves the old place of shared memory as it is.
+  if (mremap(memory, 0, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, data) == MAP_FAILED) {
+    munmap(data - kGuardBytes, bytes + 2 * kGuardBytes);
+    return nullptr;
+  }
+  keep(data, bytes, bytes, label);
   return data;
 }
 

@@ -8,8 +8,8 @@
 
 namespace girih::inline v0::emulator {
 
-/// Device memory. Each buffer lies between pages that cannot be touched, starts as NaN, and has a
-/// shadow.
+/// Device memory. Each buffer lies between pages that cannot be touched, starts as NaN if it is
+/// shorter than kUnpoisonedBytes, and has a shadow.
 struct Buffer {
   std::byte* data = nullptr;
   std::size_t bytes = 0;
@@ -20,9 +20,14 @@ struct Buffer {
 };
 
 constexpr std::size_t kGuardBytes = 4096;
+/// A buffer of so many gets its pages as they are touched.
+constexpr std::size_t kUnpoisonedBytes = std::size_t{1} << 30;
 
 /// Throws std::bad_alloc.
 std::byte* allocate_buffer(std::size_t bytes, const std::string& label);
+/// The same over shared memory that is there already, of whole pages: another place where it is
+/// seen, with guards of its own. Null if it cannot be.
+std::byte* share_buffer(void* memory, std::size_t bytes, const std::string& label);
 void free_buffer(std::byte* data) noexcept;
 /// Held while kernels run: buffers come and go on other threads.
 class BufferLock {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <numeric>
 #include <optional>
+#include <sys/mman.h>
 
 #include "suites/raw_device.hpp"
 #include "support/gemm.hpp"
@@ -16,6 +17,8 @@ using metal::Ref;
 namespace buffer = metal::buffer;
 namespace event = metal::event;
 namespace queue = metal::queue;
+
+const std::vector<std::uint16_t> kOneToFour = {0x3F80, 0x4000, 0x4040, 0x4080};  // in bf16
 
 class MetalEmbedding : public ::testing::Test {
  protected:
@@ -125,6 +128,82 @@ TEST_F(MetalEmbedding, TwoTensorsMayLieInOneBuffer) {
   EXPECT_EQ(floats_of(runtime, a), std::vector<float>(16, 2.0F));
 }
 
+/// Shared pages, and buffers over parts of them that copy nothing. The emulator's GPU sees each
+/// buffer somewhere else.
+class Pages {
+ public:
+  static constexpr std::size_t kPage = 4096, kBytes = 8 * kPage;
+  ~Pages() { munmap(memory_, kBytes); }
+  Ref buffer_over(const Ref& device, std::size_t first, std::size_t pages) {
+    const metal::Method<id, void*, metal::UInt, metal::UInt, void*> make{
+        "MTLDevice", "newBufferWithBytesNoCopy:length:options:deallocator:"};
+    return Ref(make(device.get(), static_cast<std::byte*>(memory_) + first * kPage, pages * kPage,
+                    metal::kStorageShared, nullptr));
+  }
+  float at(std::size_t i) const { return static_cast<const float*>(memory_)[i]; }
+
+ private:
+  void* memory_ = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+};
+
+TEST_F(MetalEmbedding, BuffersMayOverlap) {
+  Pages pages;
+  Runtime runtime = must(open(mine()));
+  constexpr std::size_t kPage = Pages::kPage;
+  const Ref first = pages.buffer_over(device_, 0, 1), inner = pages.buffer_over(device_, 2, 1);
+  const Ref all = pages.buffer_over(device_, 0, 8);
+  int deleted = 0;
+  const auto wrap = [&](const Ref& buffer, std::size_t bytes, std::size_t offset) {
+    return must(runtime.wrap({.handle = buffer.get(),
+                              .bytes = bytes,
+                              .byte_offset = offset,
+                              .deleter = [&] { ++deleted; }},
+                             {static_cast<std::int64_t>((bytes - offset) / 4)}, DType::F32));
+  };
+  const Tensor small = wrap(first, kPage, 0), middle = wrap(inner, kPage, 0);
+  std::optional<Tensor> whole = wrap(all, 8 * kPage, 0);
+  std::optional<Tensor> end = wrap(all, 8 * kPage, 2 * kPage);
+  must(fill(runtime, {.destination = *whole, .value = 1}));
+  must(fill(runtime, {.destination = *end, .value = 2}));
+  must(fill(runtime, {.destination = middle, .value = 3}));
+  const int barriers = emulator::encoded_barriers();
+  must(copy(runtime, {.source = middle, .destination = small}));  // of what two others wrote
+  EXPECT_GT(emulator::encoded_barriers(), barriers);
+  must(runtime.synchronize());
+  EXPECT_EQ(pages.at(0), 3);
+  EXPECT_EQ(pages.at(kPage / 4), 1);
+  EXPECT_EQ(pages.at(3 * kPage / 4), 2);
+  EXPECT_EQ(pages.at(8 * kPage / 4 - 1), 2);
+  whole.reset();
+  end.reset();
+  must(runtime.synchronize());
+  EXPECT_EQ(deleted, 2);
+  must(fill(runtime, {.destination = small, .value = 5}));  // the short ones are still there
+  must(fill(runtime, {.destination = middle, .value = 6}));
+  must(runtime.synchronize());
+  EXPECT_EQ(pages.at(0), 5);
+  EXPECT_EQ(pages.at(2 * kPage / 4), 6);
+}
+
+TEST_F(MetalEmbedding, WhatIsWrappedCountsAgainstTheWorkingSet) {
+  const emulator::DeviceProperties properties = emulator::device_properties();
+  emulator::device_properties().working_set = 4 << 20;  // a quarter is constants
+  {
+    Runtime runtime = must(open(mine()));
+    const Ref large = make_buffer(2 << 20), more = make_buffer(2 << 20);
+    const auto wrap = [&](const Ref& buffer) {
+      return runtime.wrap({.handle = buffer.get(), .bytes = 2 << 20}, {2 << 20}, DType::I8);
+    };
+    std::optional<Tensor> x = must(wrap(large));
+    EXPECT_TRUE(succeeded(wrap(large)));  // again the same memory
+    EXPECT_TRUE(refused(wrap(more), Code::OutOfMemory, "working set"));
+    EXPECT_TRUE(refused(runtime.tensor({2 << 20}, DType::I8), Code::OutOfMemory, "working set"));
+    x.reset();
+    EXPECT_TRUE(succeeded(wrap(more)));
+  }
+  emulator::device_properties() = properties;
+}
+
 TEST_F(MetalEmbedding, ABufferOfTheRuntimesOwnMayBeWrappedAndOutlivesEither) {
   Runtime runtime = must(open(mine()));
   std::optional<Tensor> own = must(runtime.tensor({64}, DType::F32, Memory::Hot));
@@ -213,6 +292,73 @@ TEST_F(MetalEmbedding, EventsOfTheCallerOrderWork) {
   event::set_value(gate.get(), 4);
   EXPECT_TRUE(event::wait(done.get(), 9, 1000));
   EXPECT_EQ(floats_of(runtime, x), std::vector<float>(8, 3.0F));
+}
+
+TEST_F(MetalEmbedding, AnUploadDoesNotWaitForWhatIsQueued) {
+  Runtime runtime = must(open({.device = device_.get(), .queue = {}}));
+  const Ref gate(metal::device::new_shared_event(device_.get()));
+  for (const std::int64_t bytes : {1, 7, 12, 1000, 100'000, 131'072}) {
+    std::vector<std::uint8_t> values(static_cast<std::size_t>(bytes));
+    std::iota(values.begin(), values.end(), std::uint8_t{1});
+    for (const std::int64_t begin : {0, 3}) {
+      const Tensor all = must(runtime.tensor({bytes + 4}, DType::I8));
+      const Tensor part = must(all.slice(0, begin, begin + bytes));
+      const Tensor before = must(runtime.tensor({bytes}, DType::I8));
+      must(runtime.synchronize());
+      event::set_value(gate.get(), 0);
+      must(runtime.wait_for({.handle = gate.get(), .value = 1}));
+      must(copy(runtime, {.source = part, .destination = before}));
+      ASSERT_TRUE(succeeded(runtime.upload(part, values.data(), values.size())));
+      const Event end = must(runtime.submit());
+      EXPECT_FALSE(must(runtime.completed(end)));
+      event::set_value(gate.get(), 1);
+      const auto got = bytes_of(runtime, all);
+      EXPECT_EQ(std::memcmp(got.data() + begin, values.data(), values.size()), 0);
+      EXPECT_EQ(got[static_cast<std::size_t>(begin + bytes)], std::byte{0});
+      EXPECT_EQ(bytes_of(runtime, before),
+                std::vector<std::byte>(values.size()));  // queued before the upload
+    }
+  }
+}
+
+TEST_F(MetalEmbedding, ADownloadWaitsForTheCallersEvent) {
+  Runtime runtime = must(open(mine()));
+  const Ref gate(metal::device::new_shared_event(device_.get()));
+  const Tensor x = must(runtime.tensor({4}, DType::F32));
+  must(runtime.synchronize());
+  must(runtime.wait_for({.handle = gate.get(), .value = 1}));
+  std::vector<float> got(4);
+  EXPECT_TRUE(refused(runtime.download(x, std::span(got)), Code::TimedOut, "60 s"));
+  event::set_value(gate.get(), 1);
+  must(runtime.recover());
+  must(runtime.download(x, std::span(got)));
+}
+
+TEST_F(MetalEmbedding, ATrialDoesNotWaitForWhatTheCallerWaitsFor) {
+  Runtime runtime = must(open(mine()));
+  const Tensor a = tensor_of(runtime, {2, 2}, DType::BF16, kOneToFour);
+  const Tensor c = must(runtime.tensor({2, 2}, DType::F32));
+  const Ref gate(metal::device::new_shared_event(device_.get()));
+  must(runtime.synchronize());
+  must(runtime.wait_for({.handle = gate.get(), .value = 1}));
+  ASSERT_TRUE(succeeded(gemm(runtime, {.a = a, .b = a, .c = c})));  // its first, so it is tried
+  const Event product = must(runtime.submit());
+  EXPECT_FALSE(must(runtime.completed(product)));
+  event::set_value(gate.get(), 1);
+  EXPECT_EQ(floats_of(runtime, c), (std::vector<float>{7, 10, 15, 22}));
+}
+
+TEST_F(MetalEmbedding, ATrialThatDoesNotRunLeavesTheRuntimeWell) {
+  Runtime runtime = must(open(mine()));
+  const Tensor a = tensor_of(runtime, {2, 2}, DType::BF16, kOneToFour);
+  const Tensor c = must(runtime.tensor({2, 2}, DType::F32));
+  must(runtime.synchronize());
+  emulator::fail_next_commit(1, "too long");
+  EXPECT_TRUE(refused(gemm(runtime, {.a = a, .b = a, .c = c}), Code::BackendUnavailable,
+                      "its trial product did not run"));
+  ASSERT_TRUE(succeeded(runtime.health()));
+  must(gemm(runtime, {.a = a, .b = a, .c = c}));
+  EXPECT_EQ(floats_of(runtime, c), (std::vector<float>{7, 10, 15, 22}));
 }
 
 TEST_F(MetalEmbedding, PrepareCompilesAndQueuesNothing) {

@@ -6,6 +6,7 @@
 #include <girih/girih.hpp>
 
 #include "backends/metal/device.hpp"
+#include "backends/metal/launch.hpp"
 #include "device/control.hpp"
 #include "emulator/launch.hpp"
 #include "support/expect.hpp"
@@ -80,7 +81,9 @@ TEST_F(Metal, ExactF32StaysOffTheMatrixUnit) {
 }
 
 TEST_F(Metal, ALibraryThatDoesNotCompileTurnsOffItsRowsAlone) {
-  emulator::fail_library("gemm_tensor", "program_source:7:3: error: no such thing\nmore text");
+  emulator::fail_library("gemm_tensor",
+                         "program_source:3:1: warning: unused\n  int i;\n"
+                         "program_source:7:3: error: no such thing\nmore text");
   Runtime runtime = must(open());
   EXPECT_TRUE(refused(multiply(runtime, DType::BF16), Code::BackendUnavailable, "no such thing"));
   ASSERT_TRUE(succeeded(runtime.health()));
@@ -90,6 +93,8 @@ TEST_F(Metal, ALibraryThatDoesNotCompileTurnsOffItsRowsAlone) {
   const Plan chosen = must(plan(runtime, {.a = x, .b = x, .c = c}));
   EXPECT_EQ(chosen.kernel, "metal_gemm_16bit_64x64_simdgroup");
   EXPECT_NE(chosen.to_string().find("7:3: error: no such thing"), std::string::npos);
+  EXPECT_EQ(chosen.to_string().find("unused"), std::string::npos);
+  EXPECT_EQ(chosen.to_string().find("more text"), std::string::npos);
   EXPECT_TRUE(succeeded(multiply(runtime, DType::F32)));
 }
 
@@ -125,6 +130,26 @@ TEST_F(Metal, APortableRowThatIsWrongIsTurnedOffByTheTrialOfAnother) {
   EXPECT_TRUE(refused(multiply(runtime, DType::F16, Path::Portable), Code::GemmNoKernel, "trial"));
 }
 
+TEST_F(Metal, APortableRowThatIsWrongIsTurnedOff) {
+  device_properties().architecture = "applegpu_g16s";  // without a matrix unit
+  emulator::config().breaks_simdgroup_matrix = true;
+  for (const DType dtype : {DType::F32, DType::F16, DType::BF16}) {
+    Runtime runtime = must(open());
+    EXPECT_TRUE(refused(multiply(runtime, dtype), Code::BackendUnavailable, "trial"));
+    EXPECT_TRUE(refused(multiply(runtime, dtype), Code::GemmNoKernel, "trial"));
+  }
+}
+
+TEST_F(Metal, AnExactRowThatDropsBitsOfF32IsTurnedOff) {
+  emulator::config().truncates_simdgroup_matrix = true;
+  Runtime runtime = must(open());
+  EXPECT_TRUE(refused(multiply(runtime, DType::F32), Code::BackendUnavailable, "trial"));
+  EXPECT_TRUE(succeeded(multiply(runtime, DType::F16)));
+  emulator::config().truncates_simdgroup_matrix = false;
+  Runtime healthy = must(open());
+  EXPECT_TRUE(succeeded(multiply(healthy, DType::F32)));
+}
+
 TEST_F(Metal, ATrialDoesWithoutAPortableRowThatDoesNotCompile) {
   emulator::fail_library("gemm_simdgroup", "program_source:7:3: error: no such thing");
   Runtime runtime = must(open());
@@ -154,9 +179,30 @@ TEST_F(Metal, MemoryHasTwoLimits) {
   EXPECT_TRUE(succeeded(runtime.tensor({1 << 19}, DType::I8)));
 }
 
+TEST_F(Metal, OpeningWithoutMemoryIsOutOfMemory) {
+  device_properties().working_set = 1 << 19;
+  EXPECT_TRUE(refused(open(), Code::OutOfMemory, "backend metal: 262144 bytes asked"));
+}
+
+TEST_F(Metal, GroupedProductsAreRefused) {
+  struct Nothing final : metal::LaunchSink {
+    Status add(const metal::Launch&) noexcept override { return {}; }
+  } sink;
+  const auto dense = [](const Shape& shape, DType dtype) {
+    return Geometry{dtype, shape, contiguous_strides(shape), 0};
+  };
+  const GroupedGemmSpec spec{.product = {.a = dense({4, 8}, DType::BF16),
+                                         .b = dense({2, 8, 8}, DType::BF16),
+                                         .c = dense({4, 8}, DType::BF16)},
+                             .offsets = dense({3}, DType::I32)};
+  const Call call = GroupedGemmCall{must(check(spec)), {}, {}};
+  EXPECT_TRUE(refused(metal::lower(call, sink), Code::BackendLacks, "grouped"));
+}
+
 TEST_F(Metal, LongWorkIsSplitAtTheBordersOfOperations) {
-  emulator::skip_work(true);
   Runtime runtime = must(open());
+  must(multiply(runtime, DType::F32));  // its trial is not skipped
+  emulator::skip_work(true);
   const Tensor a = must(runtime.tensor({2048, 2048}, DType::F32));
   const Tensor c = must(runtime.tensor({2048, 2048}, DType::F32));
   const GemmDesc product{.a = a, .b = a, .c = c};
@@ -192,6 +238,19 @@ TEST_F(Metal, MemoryIsMadeResidentOnceAndNotAgain) {
   EXPECT_EQ(emulator::residency_changes(), before);
   (void)must(runtime.tensor({4096, 4096}, DType::F32));
   EXPECT_GT(emulator::residency_changes(), before);
+}
+
+// Metal's fill counts in words of 4 bytes; the emulator reports another length.
+TEST_F(Metal, AFreshTensorOfAnyLengthIsZero) {
+  Runtime runtime = must(open());
+  must(runtime.bump_reserve(4096));
+  for (const Memory memory : {Memory::Hot, Memory::Cold, Memory::Bump}) {
+    for (const std::int64_t bytes : {1, 2, 3, 5, 63, 65, 1023}) {
+      const Tensor x = must(runtime.tensor({bytes}, DType::I8, memory));
+      EXPECT_EQ(bytes_of(runtime, x),
+                std::vector<std::byte>(static_cast<std::size_t>(bytes), std::byte{0}));
+    }
+  }
 }
 
 TEST_F(Metal, NothingIsLeftBehind) {

@@ -84,6 +84,17 @@ TEST_F(Misuse, ADispatchNeedsAPipelineAndATable) {
   EXPECT_TRUE(found("after endEncoding"));
 }
 
+TEST_F(Misuse, AFillCountsInWords) {
+  begin();
+  encoder::fill(encoder_.get(), destination_.get(), Range{0, 6}, 0);
+  EXPECT_TRUE(found("6 bytes from 0 on: both must be multiples of 4"));
+  encoder::fill(encoder_.get(), destination_.get(), Range{2, 4}, 0);
+  EXPECT_TRUE(found("4 bytes from 2 on"));
+  encoder::fill(encoder_.get(), destination_.get(), Range{4, 8}, 0);
+  EXPECT_EQ(all_found(), std::vector<std::string>{});
+  commit();
+}
+
 TEST_F(Misuse, ATableHasTheRoomThatWasAskedFor) {
   argument_table::set_address(table_.get(), 0, 3);
   EXPECT_TRUE(found("index 3 of 3"));

@@ -127,10 +127,30 @@ TEST_F(MetalOverlay, ThreadgroupMemoryOfAnotherIndexIsRefused) {
                       Code::FileUnsupported, "threadgroup(1)"));
 }
 
+TEST_F(MetalOverlay, BuffersAreNumberedFromZeroWithoutAGapAndNotBeyond29) {
+  EXPECT_TRUE(refused(add_kernels(runtime_, image_of(text_of("overlay_gap"))),
+                      Code::FileUnsupported, "skips_one has no buffer 1, but a later one"));
+  EXPECT_TRUE(refused(add_kernels(runtime_, image_of(text_of("overlay_many"))),
+                      Code::FileUnsupported, "takes_last binds buffer 30, at most 29"));
+}
+
+TEST_F(MetalOverlay, TextDoesNotEndAtAZeroByte) {
+  std::string text = text_;
+  text += std::string("\0 broken {", 10);
+  EXPECT_TRUE(refused(add_kernels(runtime_, image_of(text)), Code::FileFormat,
+                      "byte " + std::to_string(text_.size()) + " of the text is 0"));
+  EXPECT_TRUE(succeeded(add_kernels(runtime_, image_of(text_ + '\0'))));
+}
+
 TEST_F(MetalOverlay, TheCompilersTextComesBack) {
-  emulator::fail_library("overlay", "program_source:9:5: error: use of undeclared 'y'\nmore");
-  EXPECT_TRUE(refused(add_kernels(runtime_, image_of(text_)), Code::FileFormat,
-                      "program_source:9:5: error: use of undeclared 'y'"));
+  constexpr const char* kMessage =
+      "program_source:3:1: warning: unused\nprogram_source:9:5: error: use of undeclared 'y'\n"
+      "  y = 3;\n  ^\n1 warning and 1 error";
+  emulator::fail_library("overlay", kMessage);
+  const auto added = add_kernels(runtime_, image_of(text_));
+  ASSERT_FALSE(added);
+  EXPECT_EQ(added.error().code, Code::FileFormat);
+  EXPECT_EQ(added.error().message, std::string("add_kernels: ") + kMessage);
   emulator::fail_library("overlay", "");
   EXPECT_TRUE(
       refused(add_kernels(runtime_, image_of("kernel void f( {")), Code::FileFormat, "error: "));

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "backends/metal/pipelines.hpp"
+#include "device/control.hpp"
 #include "support/gemm.hpp"
 
 // Kernels from a metallib of the caller's instead of from their text.
@@ -58,15 +60,42 @@ TEST_F(MetalPrebuilt, AFileThatIsMissingOrNoneTurnsOffItsRowsWithTheReason) {
   EXPECT_TRUE(refused(multiply(missing), Code::BackendUnavailable, "not found"));
 }
 
-TEST_F(MetalPrebuilt, AKernelThatIsMissingTurnsOffItsRowAlone) {
+TEST_F(MetalPrebuilt, AFamilyThatIsMissingTurnsOffItsRowsAlone) {
   Runtime runtime = open("MTLB elementwise gemm_simdgroup");
-  EXPECT_TRUE(refused(multiply(runtime, DType::BF16), Code::BackendUnavailable, "no pipeline"));
-  EXPECT_TRUE(refused(multiply(runtime, DType::BF16), Code::BackendUnavailable, "no pipeline"));
-  EXPECT_TRUE(succeeded(multiply(runtime, DType::BF16)));  // by the third row
+  EXPECT_TRUE(refused(multiply(runtime, DType::BF16), Code::BackendUnavailable, "do not load"));
+  EXPECT_TRUE(succeeded(multiply(runtime, DType::BF16)));  // by the portable row
   const std::string explained = explain(runtime, DType::BF16);
-  EXPECT_NE(explained.find("no function metal_gemm_16bit_64x64_tensorops"), std::string::npos)
-      << explained;
+  EXPECT_NE(explained.find("it has no girih_gemm_tensor_"), std::string::npos) << explained;
   EXPECT_TRUE(succeeded(multiply(runtime, DType::F32)));
+}
+
+TEST_F(MetalPrebuilt, OneOfAnotherTextIsRefused) {
+  Runtime runtime = open("MTLB elementwise gemm_simdgroup gemm_tensor -girih_gemm_simdgroup_");
+  EXPECT_TRUE(refused(multiply(runtime, DType::F32), Code::BackendUnavailable,
+                      "made of other kernels than this girih's"));
+  EXPECT_TRUE(
+      refused(multiply(runtime, DType::F32), Code::GemmNoKernel, "it has no girih_gemm_sim"));
+  EXPECT_TRUE(succeeded(multiply(runtime, DType::BF16)));
+}
+
+// What CMake embeds on a Mac goes this way.
+TEST_F(MetalPrebuilt, OneInMemoryServesTheSameWay) {
+  const metal::Pool pool;
+  const metal::Ref device(MTLCreateSystemDefaultDevice());
+  const auto find = [&](const std::string& bytes) {
+    metal::Pipelines pipelines;
+    must(pipelines.start(device.get(), "", std::as_bytes(std::span(bytes))));
+    const Result<metal::id> found = pipelines.find(
+        {.family = metal::Family::Simdgroup, .function = "metal_gemm_f32_64x64_simdgroup_f32"});
+    return found ? Status{} : found.error();
+  };
+  emulator::fail_library("gemm_simdgroup", "error: text is not compiled here");
+  EXPECT_TRUE(succeeded(find("MTLB gemm_simdgroup")));
+  EXPECT_TRUE(refused(find("MTLB gemm_simdgroup -girih_gemm"), Code::BackendUnavailable,
+                      "the metallib built with girih: made of other kernels"));
+  EXPECT_TRUE(refused(find("nothing"), Code::BackendUnavailable, "invalid library file"));
+  EXPECT_TRUE(refused(find(""), Code::BackendUnavailable, "text is not compiled here"));
+  emulator::fail_library("gemm_simdgroup", "");
 }
 
 TEST_F(MetalPrebuilt, IsForMetalAlone) {

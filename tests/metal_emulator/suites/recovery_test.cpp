@@ -10,7 +10,11 @@ namespace {
 
 class MetalRecovery : public ::testing::Test {
  protected:
-  ~MetalRecovery() override { emulator::stall(false); }
+  MetalRecovery() { must(runtime_.synchronize()); }  // the upload is in A
+  ~MetalRecovery() override {
+    emulator::stall(false);
+    emulator::set_feedback_time(emulator::FeedbackTime::BeforeEvents);
+  }
   Status multiply() { return gemm(runtime_, {.a = a_, .b = a_, .c = c_}); }
   void expect_works() {
     must(fill(runtime_, {.destination = c_, .value = 9}));
@@ -84,6 +88,36 @@ TEST_F(MetalRecovery, FailuresAreToldApart) {
     EXPECT_TRUE(refused(runtime_.synchronize(), code, word));
     must(runtime_.recover());
   }
+  expect_works();
+}
+
+TEST_F(MetalRecovery, AFailureThatIsReportedAfterTheEventIsNotMissed) {
+  must(multiply());
+  must(runtime_.synchronize());
+  emulator::set_feedback_time(emulator::FeedbackTime::Late);
+  must(multiply());
+  EXPECT_TRUE(succeeded(runtime_.synchronize()));
+  must(multiply());
+  emulator::fail_next_commit(4, "unplugged");
+  EXPECT_TRUE(refused(runtime_.synchronize(), Code::DeviceFailed, "unplugged"));
+  must(runtime_.recover());
+  expect_works();
+  must(multiply());
+  emulator::fail_next_commit(4, "unplugged");
+  const Event event = must(runtime_.submit());
+  Result<bool> is_done = false;
+  while (is_done && !*is_done) is_done = runtime_.completed(event);
+  EXPECT_TRUE(refused(is_done, Code::DeviceFailed, "unplugged"));
+  must(runtime_.recover());
+  expect_works();
+}
+
+TEST_F(MetalRecovery, WorkThatIsNeverReportedIsATimeOut) {
+  must(multiply());
+  emulator::set_feedback_time(emulator::FeedbackTime::Never);
+  EXPECT_TRUE(refused(runtime_.synchronize(), Code::TimedOut, "did not report how"));
+  emulator::set_feedback_time(emulator::FeedbackTime::BeforeEvents);
+  must(runtime_.recover());
   expect_works();
 }
 

@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <random>
+#include <string_view>
 
 #include "tests/small_floats.hpp"
 #include "tests/support.hpp"
@@ -50,6 +52,18 @@ double error_of(const Product& product, const std::vector<T>& a, const std::vect
   return worst;
 }
 
+/// The same with rows that start at multiples of 16 bytes.
+template <class T>
+std::vector<T> padded(const std::vector<T>& dense, int rows, int columns) {
+  constexpr int kUnit = 16 / sizeof(T);
+  const int stride = (columns + kUnit - 1) / kUnit * kUnit;
+  std::vector<T> values(std::size_t(rows * stride));
+  for (int i = 0; i < rows; ++i) {
+    std::copy_n(dense.begin() + i * columns, columns, values.begin() + i * stride);
+  }
+  return values;
+}
+
 unsigned tiles(int extent, int tile) {
   return static_cast<unsigned>((extent + tile - 1) / tile);
 }
@@ -59,7 +73,9 @@ void expect_product(const char* kernel, const Product& product, Dim3 groups, Dim
                     double bound) {
   const auto a = random_values<T>(std::size_t(product.m * product.k), 1);
   const auto b = random_values<T>(std::size_t(product.k * product.n), 2);
-  const DeviceArray da(a, "A"), db(b, "B");
+  const bool is_padded = std::string_view(kernel).starts_with("product_tensor");
+  const DeviceArray da(is_padded ? padded(a, product.m, product.k) : a, "A");
+  const DeviceArray db(is_padded ? padded(b, product.k, product.n) : b, "B");
   const DeviceArray dc(std::size_t(product.m * product.n) * sizeof(D), "C");
   const DeviceArray arguments(std::vector<Product>{product}, "arguments");
   const auto finding = run("products", kernel, {&da, &db, &dc, &arguments}, groups, threads);
@@ -134,7 +150,8 @@ TEST(MatrixUnit, TruncatesF32OperandsAsTheM5Does) {
   const auto error = [&] {
     const auto a = random_values<float>(std::size_t(p.m * p.k), 1);
     const auto b = random_values<float>(std::size_t(p.k * p.n), 2);
-    const DeviceArray da(a, "A"), db(b, "B"), dc(std::size_t(p.m * p.n) * 4, "C");
+    const DeviceArray da(padded(a, p.m, p.k), "A"), db(padded(b, p.k, p.n), "B");
+    const DeviceArray dc(std::size_t(p.m * p.n) * 4, "C");
     const DeviceArray arguments(std::vector<Product>{p}, "arguments");
     EXPECT_FALSE(run("products", "product_tensor_f32", {&da, &db, &dc, &arguments}, groups, {128}));
     return error_of(p, a, b, dc.values<float>());

@@ -181,9 +181,12 @@ TEST(MetalSelection, TheHalvesOfAGateArePackedApartWhereMatmul2dCannotReadThem) 
 }
 
 TEST(MetalSelection, ExtentsBeyond32BitsAreRefused) {
-  const Result<GemmSelection> choice =
-      select(must(check(spec(std::int64_t{1} << 31, 1, 1))), context_on("m5pro"));
-  EXPECT_TRUE(refused(choice, Code::GemmNoKernel, "2^31"));
+  const auto of_rows = [](std::int64_t m) {
+    return select(must(check(spec(m, 1, 1))), context_on("m5pro"));
+  };
+  constexpr std::int64_t kMost = (std::int64_t{1} << 31) - 1024;
+  EXPECT_TRUE(refused(of_rows(kMost + 1), Code::GemmNoKernel, "count to 2^31 - 1024"));
+  EXPECT_TRUE(succeeded(of_rows(kMost)));
 }
 
 }  // namespace

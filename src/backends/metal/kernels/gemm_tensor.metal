@@ -9,7 +9,8 @@
 using namespace mpp::tensor_ops;
 
 // One operand's part, rows x columns. The part's first element is where the pointer is, so that
-// offsets in it stay small; the extents end where the operand does, and matmul2d reads zero beyond.
+// offsets in it stay below 2^31, which is what they are counted in; the extents end where the operand
+// does, and matmul2d reads zero beyond.
 template <typename T, bool kIsTransposed>
 inline auto matrix_of(device T* data, int rows, int columns, constant StridedView& view) {
   const int fast = kIsTransposed ? rows : columns, slow = kIsTransposed ? columns : rows;
@@ -32,31 +33,43 @@ inline void multiply_tile(device T* a, device T* b, device uchar* partials, Tile
   const Index row = place.tile_m * kRows, column = place.tile_n * kColumns;
   const int rows = int(min(p.m - row, Index(kRows)));
   const int columns = int(min(p.n - column, Index(kColumns)));
-  const int depth = int(max(place.end_k - place.first_k, Index(0)));
-  device T* const a_part = a + place.batch * p.a.batch + row * p.a.row + place.first_k * p.a.column;
-  device T* const b_part =
-      b + place.batch * p.b.batch + place.first_k * p.b.row + column * p.b.column;
-  auto a_whole = matrix_of<T, kTransposeA>(a_part, rows, depth, p.a);
-  auto b_whole = matrix_of<T, kTransposeB>(b_part, depth, columns, p.b);
-  auto a_tile = a_whole.slice(0, 0);
-  auto b_tile = b_whole.slice(0, 0);
+  device T* const a_part = a + place.batch * p.a.batch + row * p.a.row;
+  device T* const b_part = b + place.batch * p.b.batch + column * p.b.column;
+  // For their types alone, which the sums are made for.
+  auto a_first = matrix_of<T, kTransposeA>(a_part, rows, 0, p.a);
+  auto b_first = matrix_of<T, kTransposeB>(b_part, 0, columns, p.b);
+  auto a_none = a_first.slice(0, 0);
+  auto b_none = b_first.slice(0, 0);
   auto sums = product.template get_destination_cooperative_tensor<
-      remove_addrspace_t<decltype(a_tile)>, remove_addrspace_t<decltype(b_tile)>, Sum>();
+      remove_addrspace_t<decltype(a_none)>, remove_addrspace_t<decltype(b_none)>, Sum>();
 #pragma clang loop unroll(full)
   for (ushort i = 0; i < sums.get_capacity(); ++i) {
     if (sums.is_valid_element(i)) sums[i] = Sum(0);
   }
-  if (depth > 0) product.run(a_tile, b_tile, sums);
+  for (Index k = place.first_k; k < place.end_k; k += p.run) {
+    const int depth = int(min(p.run, place.end_k - k));
+    auto a_whole = matrix_of<T, kTransposeA>(a_part + k * p.a.column, rows, depth, p.a);
+    auto b_whole = matrix_of<T, kTransposeB>(b_part + k * p.b.row, depth, columns, p.b);
+    auto a_tile = a_whole.slice(0, 0);
+    auto b_tile = b_whole.slice(0, 0);
+    product.run(a_tile, b_tile, sums);
+  }
   if constexpr (kIsGated) {
-    auto up_whole = matrix_of<T, kTransposeB>(b_part + p.b_up, depth, columns, p.b);
-    auto up_tile = up_whole.slice(0, 0);
     auto up_sums = product.template get_destination_cooperative_tensor<
-        remove_addrspace_t<decltype(a_tile)>, remove_addrspace_t<decltype(up_tile)>, Sum>();
+        remove_addrspace_t<decltype(a_none)>, remove_addrspace_t<decltype(b_none)>, Sum>();
 #pragma clang loop unroll(full)
     for (ushort i = 0; i < up_sums.get_capacity(); ++i) {
       if (up_sums.is_valid_element(i)) up_sums[i] = Sum(0);
     }
-    if (depth > 0) product.run(a_tile, up_tile, up_sums);
+    for (Index k = place.first_k; k < place.end_k; k += p.run) {
+      const int depth = int(min(p.run, place.end_k - k));
+      auto a_whole = matrix_of<T, kTransposeA>(a_part + k * p.a.column, rows, depth, p.a);
+      auto up_whole =
+          matrix_of<T, kTransposeB>(b_part + p.b_up + k * p.b.row, depth, columns, p.b);
+      auto a_tile = a_whole.slice(0, 0);
+      auto up_tile = up_whole.slice(0, 0);
+      product.run(a_tile, up_tile, up_sums);
+    }
 #pragma clang loop unroll(full)
     for (ushort i = 0; i < sums.get_capacity(); ++i) {
       if (!sums.is_valid_element(i)) continue;

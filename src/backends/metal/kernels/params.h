@@ -24,6 +24,7 @@ struct GemmParams {
   Index tiles_m, tiles_n;
   Index units;  // tiles of all products and slices
   Index slice;  // of K: all but the last have this depth
+  Index run;    // of K: what one matmul2d multiplies at most
   Index b_up, bias_up, b_scale_up;
   float alpha, beta;
   Word is_alpha_on_device, is_beta_on_device;

@@ -71,6 +71,16 @@ GIRIH_EMULATOR_UNCHECKED inline Sum operand_value(T value) {
   return static_cast<Sum>(value);
 }
 
+/// girih's rule for operands of matmul2d in memory: each row starts at a multiple of 16 bytes.
+template <class Tensor>
+GIRIH_EMULATOR_UNCHECKED void require_aligned_rows(const Tensor& source, const Site& site) {
+  constexpr unsigned long kUnit = 16, kBytes = sizeof(*source.data);
+  const bool is_first_aligned = reinterpret_cast<unsigned long>(source.data) % kUnit == 0;
+  const bool are_others = static_cast<unsigned long>(source.stride[1]) * kBytes % kUnit == 0;
+  if (is_first_aligned && are_others) return;
+  emulator::fail_at("matmul", "an operand's rows do not start at multiples of 16 bytes", site);
+}
+
 /// Copies a tile of `rows` x `columns` (after a transpose) out of a tensor; zero beyond its
 /// extents.
 template <class Sum, class Tensor>
@@ -83,6 +93,10 @@ GIRIH_EMULATOR_UNCHECKED void fetch(const Tensor& source, bool transposed, int r
     if (overruns) emulator::fail_at("matmul", "a static slice reaches past its tensor", site);
   }
   const int inside = source.remaining(0) < width ? source.remaining(0) : width;
+  const int below = source.remaining(1) < height ? source.remaining(1) : height;
+  if (inside > 0 && below > 0 && source.offset(inside - 1, below - 1) > 0x7FFFFFFFL) {
+    emulator::fail_at("matmul", "an offset inside an operand takes more than 32 bits", site);
+  }
   for (int y = 0; y < height; ++y) {
     const int count = source.holds(0, y) ? inside : 0;
     const bool is_contiguous = source.stride[0] == 1;
@@ -259,6 +273,7 @@ struct matmul2d {
           std::remove_cvref_t<decltype(static_cast<TileProduct*>(nullptr)->*kOperand)>>;
       const auto& first = *static_cast<const TileProduct*>(payloads[0]);
       if constexpr (shim::is_tensor<Operand>) {
+        shim::require_aligned_rows(*(first.*kOperand), first.site);
         shim::fetch(*(first.*kOperand), transposed, rows, columns, out, first.site);
       } else {
         const int width = transposed ? rows : columns;

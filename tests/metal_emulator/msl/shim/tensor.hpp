@@ -83,10 +83,12 @@ struct tensor {
   bool holds(int x, int y) const {
     return x + origin[0] >= 0 && y + origin[1] >= 0 && x < remaining(0) && y < remaining(1);
   }
-  T* at(int x, int y) const {
-    return data + static_cast<long>(x + origin[0]) * stride[0] +
-           static_cast<long>(y + origin[1]) * stride[1];
+  /// Elements from `data` on, which Metal's tensors count in 32 bits.
+  long offset(int x, int y) const {
+    return (static_cast<long>(x) + origin[0]) * stride[0] +
+           (static_cast<long>(y) + origin[1]) * stride[1];
   }
+  T* at(int x, int y) const { return data + offset(x, y); }
   bool operator==(const tensor& other) const {
     return data == other.data && origin[0] == other.origin[0] && origin[1] == other.origin[1] &&
            remaining(0) == other.remaining(0) && remaining(1) == other.remaining(1);

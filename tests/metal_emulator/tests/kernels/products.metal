@@ -11,7 +11,7 @@ struct ProductArguments {
   int m, n, k;
 };
 
-enum Fault { kNone, kNoBarrierInLoop, kLoadsPastEnd, kStoresPastEnd, kStaticDepth, kWrongScope, kAssumesLayout, kDifferentOperands, kWrongDepth, kUsesInvalidSlot, kPastCapacity };
+enum Fault { kNone, kNoBarrierInLoop, kLoadsPastEnd, kStoresPastEnd, kStaticDepth, kWrongScope, kAssumesLayout, kDifferentOperands, kWrongDepth, kUsesInvalidSlot, kPastCapacity, kFarRows, kRaggedRows };
 
 constant constexpr short kTile = 32, kDepth = 16, kPad = 4;
 
@@ -81,6 +81,13 @@ GIRIH_INSTANTIATE("kStoresPastEnd", product_simdgroup<float, kStoresPastEnd>);
 
 constant constexpr int kRows = 64, kColumns = 32;
 
+// Elements from one row to the next: rows of matmul2d's operands start at multiples of 16 bytes.
+template <typename T>
+inline int row_stride(int columns) {
+  constexpr int unit = 16 / int(sizeof(T));
+  return (columns + unit - 1) / unit * unit;
+}
+
 template <typename T, typename D, Fault kFault>
 [[kernel, max_total_threads_per_threadgroup(128)]] void product_tensor(
     device T* a [[buffer(0)]], device T* b [[buffer(1)]], device D* c [[buffer(2)]],
@@ -89,8 +96,11 @@ template <typename T, typename D, Fault kFault>
     ushort thread_index [[thread_index_in_threadgroup]]) {
   const int m = arguments.m, n = arguments.n, k = arguments.k;
   const int row = int(place.y) * kRows, column = int(place.x) * kColumns;
-  auto left = tensor(a, dextents<int32_t, 2>(k, m), array<int, 2>{1, k});
-  auto right = tensor(b, dextents<int32_t, 2>(n, kFault == kWrongDepth ? k - 1 : k), array<int, 2>{1, n});
+  auto left = tensor(a, dextents<int32_t, 2>(k, m), array<int, 2>{1, row_stride<T>(k)});
+  int b_stride = row_stride<T>(n);
+  if (kFault == kFarRows) b_stride = row_stride<T>(0x7FFFFFF0 / (k - 1) + 16);
+  if (kFault == kRaggedRows) b_stride -= 1;
+  auto right = tensor(b, dextents<int32_t, 2>(n, kFault == kWrongDepth ? k - 1 : k), array<int, 2>{1, b_stride});
   constexpr int depth = kFault == kStaticDepth ? 32 : static_cast<int>(dynamic_extent);
   constexpr auto descriptor = matmul2d_descriptor(
       kRows, kColumns, depth, false, false, false, matmul2d_descriptor::mode::multiply_accumulate);
@@ -108,7 +118,7 @@ template <typename T, typename D, Fault kFault>
       product.run(a_part, b_part, sums);  // fault: kStaticDepth
     }
   } else {
-    product.run(a_tile, b_tile, sums);  // fault: kWrongScope kDifferentOperands kWrongDepth
+    product.run(a_tile, b_tile, sums);  // fault: kWrongScope kDifferentOperands kWrongDepth kFarRows kRaggedRows
   }
   for (ushort i = 0; i < sums.get_capacity(); ++i) {
     if (kFault == kAssumesLayout) {
@@ -134,6 +144,8 @@ GIRIH_INSTANTIATE("kDifferentOperands", product_tensor<half, float, kDifferentOp
 GIRIH_INSTANTIATE("kWrongDepth", product_tensor<half, float, kWrongDepth>);
 GIRIH_INSTANTIATE("kUsesInvalidSlot", product_tensor<half, float, kUsesInvalidSlot>);
 GIRIH_INSTANTIATE("kPastCapacity", product_tensor<half, float, kPastCapacity>);
+GIRIH_INSTANTIATE("kFarRows", product_tensor<half, float, kFarRows>);
+GIRIH_INSTANTIATE("kRaggedRows", product_tensor<half, float, kRaggedRows>);
 
 template <typename T>
 [[kernel, max_total_threads_per_threadgroup(64)]] void product_registers(
