@@ -38,7 +38,7 @@ struct Logarithm {
 Logarithm log_sigmoid(double l) noexcept {
   const double z = std::min(l, 0.0) - std::log1p(std::exp(-std::fabs(l)));
   const double reach = std::min(std::fabs(l), -kNothing);
-  return {std::isnan(l) ? l : z, (2 * reach + 8) * std::fabs(z)};
+  return {std::isnan(l) ? l : z, 8 * std::fabs(z) + (2 * reach + 8) * std::exp(-reach)};
 }
 
 /// Weights of the first `k` of `logs` in the sum of all of them; `logs[0]` is the largest.
