@@ -11,6 +11,7 @@
 #include <girih/overlay.hpp>
 #include <girih/plan.hpp>
 #include <girih/prepare.hpp>
+#include <girih/routing.hpp>
 #include <girih/runtime.hpp>
 #include <girih/shape.hpp>
 #include <girih/status.hpp>

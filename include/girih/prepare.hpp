@@ -7,11 +7,13 @@
 #include <girih/export.hpp>
 #include <girih/gemm.hpp>
 #include <girih/grouped.hpp>
+#include <girih/routing.hpp>
 
 namespace girih::inline v0 {
 
 /// Any operation's descriptor.
-using OpDesc = std::variant<GemmDesc, CopyDesc, CastDesc, FillDesc, GroupedGemmDesc>;
+using OpDesc = std::variant<GemmDesc, CopyDesc, CastDesc, FillDesc, GroupedGemmDesc, RouteDesc,
+                            PermuteDesc, UnpermuteDesc>;
 
 /// Loads, compiles and sizes all that these calls need, and queues nothing: afterwards such calls,
 /// and others of the same shapes, types and layouts, reach the system for nothing. Fails as the

@@ -17,6 +17,7 @@
 #include "plan/elementwise.hpp"
 #include "plan/gemm.hpp"
 #include "plan/grouped.hpp"
+#include "plan/routing.hpp"
 
 namespace girih::inline v0 {
 
@@ -40,6 +41,22 @@ struct ElementwiseCall {
   ElementwiseOperands operands;
   ElementwiseSelection selection;
 };
+struct RouteCall {
+  RouteProblem problem;
+  RouteOperands operands;
+  RouteSelection selection;
+  std::byte* scratch = nullptr;  ///< as of a GemmCall
+};
+struct PermuteCall {
+  PermuteProblem problem;
+  PermuteOperands operands;
+  PermuteSelection selection;
+};
+struct UnpermuteCall {
+  UnpermuteProblem problem;
+  UnpermuteOperands operands;
+  PermuteSelection selection;
+};
 /// A kernel that the caller added.
 struct ForeignKernel {
   std::string name;
@@ -62,7 +79,8 @@ struct KernelCall {
   std::vector<std::array<std::byte, KernelArgument::kMaxBytes>> arguments;
   std::vector<bool> is_tensor;  ///< by argument: its bytes are an address in a tensor
 };
-using Call = std::variant<GemmCall, ElementwiseCall, KernelCall, GroupedGemmCall>;
+using Call = std::variant<GemmCall, ElementwiseCall, KernelCall, GroupedGemmCall, RouteCall,
+                          PermuteCall, UnpermuteCall>;
 
 std::string_view name(NativeObject object) noexcept;
 

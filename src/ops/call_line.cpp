@@ -44,6 +44,25 @@ void for_each_field(Op op, const Visit& visit) {
     visit("path", &CallLine::path, Need::Optional);
     visit("reproducibility", &CallLine::reproducibility, Need::Optional);
     visit("workspace", &CallLine::workspace, Need::Optional);
+  } else if (op == Op::Route) {
+    visit("logits", &CallLine::logits, Need::Required);
+    visit("chosen", &CallLine::chosen, Need::Required);
+    visit("weights", &CallLine::weights, Need::Required);
+    visit("offsets", &CallLine::offsets, Need::Required);
+    visit("rows", &CallLine::rows, Need::Required);
+    visit("sources", &CallLine::sources, Need::Required);
+    visit("kind", &CallLine::router_weights, Need::Optional);
+    visit("scale", &CallLine::scale, Need::Optional);
+    visit("workspace", &CallLine::workspace, Need::Optional);
+  } else if (op == Op::Permute) {
+    visit("x", &CallLine::x, Need::Required);
+    visit("sources", &CallLine::sources, Need::Required);
+    visit("y", &CallLine::y, Need::Required);
+  } else if (op == Op::Unpermute) {
+    visit("x", &CallLine::x, Need::Required);
+    visit("rows", &CallLine::rows, Need::Required);
+    visit("weights", &CallLine::weights, Need::Optional);
+    visit("y", &CallLine::y, Need::Required);
   } else {
     if (op != Op::Fill) visit("source", &CallLine::source, Need::Required);
     visit("destination", &CallLine::destination, Need::Required);
@@ -83,6 +102,9 @@ constexpr Path last_of(Path) {
 constexpr Reproducibility last_of(Reproducibility) {
   return Reproducibility::RowInvariant;
 }
+constexpr RouterWeights last_of(RouterWeights) {
+  return RouterWeights::SigmoidOfChosen;
+}
 template <class T>
 concept Option = requires(T value) {
   last_of(value);
@@ -95,6 +117,9 @@ std::string show(bool value) {
   return value ? "yes" : "no";
 }
 std::string show(int value) {
+  return formatted("{}", value);
+}
+std::string show(float value) {
   return formatted("{}", value);
 }
 std::string show(double value) {
@@ -143,6 +168,9 @@ bool read(std::string_view text, bool& value) noexcept {
 }
 bool read(std::string_view text, int& value) noexcept {
   return read_number(text, value) && value >= 1 && value <= kMaxThreads;
+}
+bool read(std::string_view text, float& value) noexcept {
+  return read_number(text, value);
 }
 bool read(std::string_view text, double& value) noexcept {
   return read_number(text, value);
@@ -212,7 +240,7 @@ bool read_name(std::string_view text, Enum last, Enum& value) noexcept {
   return false;
 }
 bool read(std::string_view text, Op& value) noexcept {
-  return read_name(text, Op::GroupedGemm, value);
+  return read_name(text, Op::Unpermute, value);
 }
 bool read(std::string_view text, Backend& value) noexcept {
   return read_name(text, Backend::Rocm, value);

@@ -8,6 +8,7 @@
 #include <girih/elementwise.hpp>
 #include <girih/gemm.hpp>
 #include <girih/grouped.hpp>
+#include <girih/routing.hpp>
 
 #include "ops/op.hpp"
 
@@ -55,6 +56,10 @@ struct CallLine {
   Path path = Path::Auto;
   Reproducibility reproducibility = Reproducibility::PerShape;
 
+  std::optional<ViewLine> x{}, y{}, logits{}, chosen{}, weights{}, rows{}, sources{};
+  RouterWeights router_weights = RouterWeights::SoftmaxOfChosen;
+  float scale = 1;  ///< of a route
+
   std::optional<ViewLine> source{}, destination{};
   double value = 0;  ///< of a fill
 
@@ -67,6 +72,9 @@ struct CallLine {
 /// What a descriptor says. The rest of the line is the caller's to fill in.
 CallLine describe_call(const GemmDesc& desc, const CheckContext& context) noexcept;
 CallLine describe_call(const GroupedGemmDesc& desc, const CheckContext& context) noexcept;
+CallLine describe_call(const RouteDesc& desc, const CheckContext& context) noexcept;
+CallLine describe_call(const PermuteDesc& desc, const CheckContext& context) noexcept;
+CallLine describe_call(const UnpermuteDesc& desc, const CheckContext& context) noexcept;
 CallLine describe_call(const CopyDesc& desc, const CheckContext& context) noexcept;
 CallLine describe_call(const CastDesc& desc, const CheckContext& context) noexcept;
 CallLine describe_call(const FillDesc& desc, const CheckContext& context) noexcept;

@@ -61,6 +61,36 @@ CallLine describe_call(const GroupedGemmDesc& desc, const CheckContext& context)
   return line;
 }
 
+CallLine describe_call(const RouteDesc& desc, const CheckContext&) noexcept {
+  CallLine line{.op = Op::Route,
+                .offsets = view_of(desc.offsets.tensor()),
+                .logits = view_of(desc.logits.tensor()),
+                .chosen = view_of(desc.chosen.tensor()),
+                .weights = view_of(desc.weights.tensor()),
+                .rows = view_of(desc.rows.tensor()),
+                .sources = view_of(desc.sources.tensor()),
+                .router_weights = desc.kind,
+                .scale = desc.scale};
+  if (desc.workspace) line.workspace = view_of(*desc.workspace);
+  return line;
+}
+
+CallLine describe_call(const PermuteDesc& desc, const CheckContext&) noexcept {
+  return {.op = Op::Permute,
+          .x = view_of(desc.x.tensor()),
+          .y = view_of(desc.y.tensor()),
+          .sources = view_of(desc.sources.tensor())};
+}
+
+CallLine describe_call(const UnpermuteDesc& desc, const CheckContext&) noexcept {
+  CallLine line{.op = Op::Unpermute,
+                .x = view_of(desc.x.tensor()),
+                .y = view_of(desc.y.tensor()),
+                .rows = view_of(desc.rows.tensor())};
+  if (desc.weights) line.weights = view_of(*desc.weights);
+  return line;
+}
+
 CallLine describe_call(const CopyDesc& desc, const CheckContext&) noexcept {
   return {.op = Op::Copy,
           .source = view_of(desc.source.tensor()),

@@ -16,7 +16,6 @@ namespace {
 /// |a * b| <= 2^14 for int8, so that 131071 terms stay below 2^31.
 constexpr std::int64_t kMaxInt8K = 131071;
 /// What a backend may ask of `GemmCall::scratch`.
-constexpr std::uintptr_t kWorkspaceAlignment = 64;
 
 bool is_operand_type(DType type) noexcept {
   switch (type) {
@@ -421,28 +420,9 @@ Status check_aliasing(const GemmDesc& desc) noexcept {
   return {};
 }
 
-namespace {
-
-Status check_workspace(const GemmDesc& desc, const CheckContext& context) noexcept {
-  if (!desc.workspace) return {};
-  const Tensor& workspace = *desc.workspace;
-  GIRIH_TRY(check_tensor(workspace, context, "workspace"));
-  if (!workspace.is_contiguous()) {
-    return error(Code::InvalidTensor, "workspace: the view is not contiguous");
-  }
-  const auto address = reinterpret_cast<std::uintptr_t>(TensorAccess::address(workspace));
-  if (address % kWorkspaceAlignment != 0) {
-    return error(Code::InvalidTensor, "workspace: address {:#x} is not a multiple of {}", address,
-                 kWorkspaceAlignment);
-  }
-  return {};
-}
-
-}  // namespace
-
 Status check_memory(const GemmDesc& desc, const CheckContext& context) noexcept {
   GIRIH_TRY(check_tensors(desc, context));
-  return check_workspace(desc, context);
+  return desc.workspace ? check_workspace(*desc.workspace, context) : Status{};
 }
 
 GemmSpec spec_of(const GemmDesc& desc, const CheckContext& context) noexcept {
@@ -474,8 +454,7 @@ GemmSpec spec_of(const GemmDesc& desc, const CheckContext& context) noexcept {
     spec.b_granularity = desc.b_scale->granularity;
   }
   if (desc.workspace) {
-    const Geometry workspace = TensorAccess::geometry(*desc.workspace);
-    spec.workspace_bytes = byte_range(workspace).end - byte_range(workspace).begin;
+    spec.workspace_bytes = workspace_size(*desc.workspace);
   }
   return spec;
 }

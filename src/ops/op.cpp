@@ -31,6 +31,25 @@ Status check_tensor(const Tensor& tensor, const CheckContext& context,
   return {};
 }
 
+Status check_workspace(const Tensor& workspace, const CheckContext& context) noexcept {
+  constexpr std::uintptr_t kAlignment = 64;
+  GIRIH_TRY(check_tensor(workspace, context, "workspace"));
+  if (!workspace.is_contiguous()) {
+    return error(Code::InvalidTensor, "workspace: the view is not contiguous");
+  }
+  const auto address = reinterpret_cast<std::uintptr_t>(TensorAccess::address(workspace));
+  if (address % kAlignment != 0) {
+    return error(Code::InvalidTensor, "workspace: address {:#x} is not a multiple of {}", address,
+                 kAlignment);
+  }
+  return {};
+}
+
+std::int64_t workspace_size(const Tensor& workspace) noexcept {
+  const ByteRange range = byte_range(TensorAccess::geometry(workspace));
+  return range.end - range.begin;
+}
+
 namespace {
 
 std::uintptr_t begin_of(const Tensor& tensor) noexcept {

@@ -26,6 +26,10 @@ struct CheckContext {
 /// A view with memory behind it that belongs to `context.runtime`; `what` names it in errors.
 Status check_tensor(const Tensor& tensor, const CheckContext& context,
                     std::string_view what) noexcept;
+/// The rule of every descriptor's `workspace` that concerns it alone.
+Status check_workspace(const Tensor& workspace, const CheckContext& context) noexcept;
+/// Bytes of one that passed.
+std::int64_t workspace_size(const Tensor& workspace) noexcept;
 /// True if the two tensors may share elements. By address: the caller's memory may be wrapped more
 /// than once.
 bool may_overlap(const Tensor& a, const Tensor& b) noexcept;

@@ -105,6 +105,13 @@ Error no_kernel(const Demand& demand, const SelectionContext& context) noexcept 
   }
 }
 
+Status check_workspace(std::optional<std::int64_t> given, std::int64_t needed,
+                       const KernelInfo& kernel) noexcept {
+  if (given.value_or(needed) >= needed) return {};
+  return error(Code::WorkspaceTooSmall, "workspace has {} bytes, {} needs {}", *given, kernel.name,
+               needed);
+}
+
 int worthwhile_threads(double seconds, int limit) noexcept {
   constexpr double kSecondsPerThread = 15e-6;
   const double threads = std::min(seconds / kSecondsPerThread, static_cast<double>(limit));

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "core/error.hpp"
 #include "plan/gemm.hpp"
 
 namespace girih::inline v0 {
@@ -41,6 +42,25 @@ std::string describe(Obstacle obstacle, const Demand& demand, const KernelInfo& 
 Status check_forced(const Demand& demand, const SelectionContext& context) noexcept;
 /// GemmNoKernel with the reason of the row that came nearest.
 Error no_kernel(const Demand& demand, const SelectionContext& context) noexcept;
+
+/// The row that `candidate(row)`, a selection, predicts to be fastest, of those that nothing stands
+/// in the way of; the first of equals. Fails as `check_forced` and `no_kernel` do.
+template <class Candidate>
+auto cheapest(const Demand& demand, const SelectionContext& context, const Candidate& candidate)
+    -> Result<decltype(candidate(context.kernels.front()))> {
+  GIRIH_TRY(check_forced(demand, context));
+  decltype(candidate(context.kernels.front())) best;
+  for (const KernelInfo& kernel : context.kernels) {
+    if (!kernel.serves(demand.op) || obstacle(demand, kernel, context) != Obstacle::None) continue;
+    const auto offer = candidate(kernel);
+    if (best.kernel == nullptr || offer.predicted_seconds < best.predicted_seconds) best = offer;
+  }
+  if (best.kernel == nullptr) return no_kernel(demand, context);
+  return best;
+}
+/// WorkspaceTooSmall if the caller's workspace, if there is one, has fewer bytes than are needed.
+Status check_workspace(std::optional<std::int64_t> given, std::int64_t needed,
+                       const KernelInfo& kernel) noexcept;
 
 /// Threads worth using for `seconds` of work of one thread: a region costs about a microsecond, so
 /// each thread gets at least 15 of them.

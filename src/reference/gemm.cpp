@@ -4,30 +4,16 @@
 #include <cmath>
 #include <limits>
 
+#include "reference/approximation.hpp"
 #include "reference/element.hpp"
 
 namespace girih::inline v0 {
 namespace {
 
-constexpr double kRoundoff = 0x1p-24;
-constexpr double kUnderflow = 0x1p-150;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kFloatMax = std::numeric_limits<float>::max();
 /// Roundings beside the K of the sum: conversion of the sum and three factors, each twice.
 constexpr double kScaling = 8;
-
-/// A real number, and how far f32 arithmetic may be from it.
-struct Approximation {
-  double value = 0;
-  double error = 0;
-};
-
-/// Error of `roundings` f32 operations whose results never exceed `magnitude`.
-double f32_error(double roundings, double magnitude) noexcept {
-  if (magnitude > kFloatMax) return kInfinity;
-  const double n = roundings * kRoundoff;
-  return n / (1 - n) * magnitude + roundings * kUnderflow;
-}
 
 bool splits_operands(const GemmProblem& problem) noexcept {
   return problem.a.dtype == DType::F32 && problem.precision == Precision::Fast;
@@ -122,14 +108,6 @@ Approximation add_residual(Approximation y, double residual) noexcept {
   const double value = y.value + residual;
   if (!std::isfinite(value)) return {value, y.error < kInfinity ? 0 : kInfinity};
   return {value, y.error + f32_error(1, std::fabs(y.value) + y.error + std::fabs(residual))};
-}
-
-/// What rounding to C's type adds; an f32 result is already one.
-Approximation narrow(DType dtype, Approximation x) noexcept {
-  if (dtype == DType::F32 || !std::isfinite(x.value)) return x;
-  const NumberFormat format = number_format(dtype);
-  const double magnitude = std::fabs(x.value) + x.error;
-  return {x.value, x.error + format.roundoff() * magnitude + format.underflow()};
 }
 
 double saturated(double value) noexcept {

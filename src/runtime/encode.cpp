@@ -22,6 +22,15 @@ Op op_of(const GemmProblem&) noexcept {
 Op op_of(const GroupedGemmProblem&) noexcept {
   return Op::GroupedGemm;
 }
+Op op_of(const RouteProblem&) noexcept {
+  return Op::Route;
+}
+Op op_of(const PermuteProblem&) noexcept {
+  return Op::Permute;
+}
+Op op_of(const UnpermuteProblem&) noexcept {
+  return Op::Unpermute;
+}
 Op op_of(const ElementwiseProblem& problem) noexcept {
   return problem.op;
 }
@@ -33,6 +42,18 @@ GemmCall make_call(const GemmProblem& problem, const GemmOperands& operands,
 GroupedGemmCall make_call(const GroupedGemmProblem& problem, const GroupedGemmOperands& operands,
                           const GroupedGemmSelection& selection) noexcept {
   return {problem, operands, selection, nullptr};
+}
+RouteCall make_call(const RouteProblem& problem, const RouteOperands& operands,
+                    const RouteSelection& selection) noexcept {
+  return {problem, operands, selection, nullptr};
+}
+PermuteCall make_call(const PermuteProblem& problem, const PermuteOperands& operands,
+                      const PermuteSelection& selection) noexcept {
+  return {problem, operands, selection};
+}
+UnpermuteCall make_call(const UnpermuteProblem& problem, const UnpermuteOperands& operands,
+                        const PermuteSelection& selection) noexcept {
+  return {problem, operands, selection};
 }
 ElementwiseCall make_call(const ElementwiseProblem& problem, const ElementwiseOperands& operands,
                           const ElementwiseSelection& selection) noexcept {
@@ -109,6 +130,9 @@ Status prepare_any(RuntimeState& state, const OpDesc& desc) noexcept {
   if (const auto* cast = std::get_if<CastDesc>(&desc)) return prepare_call(state, *cast);
   if (const auto* fill = std::get_if<FillDesc>(&desc)) return prepare_call(state, *fill);
   if (const auto* groups = std::get_if<GroupedGemmDesc>(&desc)) return prepare_call(state, *groups);
+  if (const auto* route = std::get_if<RouteDesc>(&desc)) return prepare_call(state, *route);
+  if (const auto* permute = std::get_if<PermuteDesc>(&desc)) return prepare_call(state, *permute);
+  if (const auto* back = std::get_if<UnpermuteDesc>(&desc)) return prepare_call(state, *back);
   return error(Code::InvalidOption, "the descriptor holds no operation");
 }
 
@@ -134,6 +158,15 @@ Status gemm(Runtime& runtime, const GemmDesc& desc) noexcept {
 Status grouped_gemm(Runtime& runtime, const GroupedGemmDesc& desc) noexcept {
   return encode(runtime, desc);
 }
+Status route(Runtime& runtime, const RouteDesc& desc) noexcept {
+  return encode(runtime, desc);
+}
+Status permute(Runtime& runtime, const PermuteDesc& desc) noexcept {
+  return encode(runtime, desc);
+}
+Status unpermute(Runtime& runtime, const UnpermuteDesc& desc) noexcept {
+  return encode(runtime, desc);
+}
 Status copy(Runtime& runtime, const CopyDesc& desc) noexcept {
   return encode(runtime, desc);
 }
@@ -148,6 +181,15 @@ Result<Plan> plan(Runtime& runtime, const GemmDesc& desc) noexcept {
   return explain_call(runtime, desc);
 }
 Result<Plan> plan(Runtime& runtime, const GroupedGemmDesc& desc) noexcept {
+  return explain_call(runtime, desc);
+}
+Result<Plan> plan(Runtime& runtime, const RouteDesc& desc) noexcept {
+  return explain_call(runtime, desc);
+}
+Result<Plan> plan(Runtime& runtime, const PermuteDesc& desc) noexcept {
+  return explain_call(runtime, desc);
+}
+Result<Plan> plan(Runtime& runtime, const UnpermuteDesc& desc) noexcept {
   return explain_call(runtime, desc);
 }
 Result<Plan> plan(Runtime& runtime, const CopyDesc& desc) noexcept {

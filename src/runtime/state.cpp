@@ -87,6 +87,23 @@ Status RuntimeState::dispatch(GroupedGemmCall& call,
   return finish_dispatch(call, tensors);
 }
 
+Status RuntimeState::dispatch(RouteCall& call, std::span<const Tensor* const> tensors) noexcept {
+  const Result<std::byte*> workspace =
+      scratch_or(call.operands.workspace, call.selection.workspace_bytes);
+  if (!workspace) return workspace.error();
+  call.scratch = *workspace;
+  return finish_dispatch(call, tensors);
+}
+
+Status RuntimeState::dispatch(PermuteCall& call, std::span<const Tensor* const> tensors) noexcept {
+  return finish_dispatch(call, tensors);
+}
+
+Status RuntimeState::dispatch(UnpermuteCall& call,
+                              std::span<const Tensor* const> tensors) noexcept {
+  return finish_dispatch(call, tensors);
+}
+
 Status RuntimeState::dispatch(ElementwiseCall& call,
                               std::span<const Tensor* const> tensors) noexcept {
   return finish_dispatch(call, tensors);
@@ -121,6 +138,21 @@ Status RuntimeState::prepare(const GroupedGemmCall& call) noexcept {
   const Result<std::byte*> workspace =
       scratch_or(call.operands.product.workspace, call.selection.workspace_bytes);
   return workspace ? Status{} : Status(workspace.error());
+}
+
+Status RuntimeState::prepare(const RouteCall& call) noexcept {
+  GIRIH_TRY(note(device_->prepare(call)));
+  const Result<std::byte*> workspace =
+      scratch_or(call.operands.workspace, call.selection.workspace_bytes);
+  return workspace ? Status{} : Status(workspace.error());
+}
+
+Status RuntimeState::prepare(const PermuteCall& call) noexcept {
+  return note(device_->prepare(call));
+}
+
+Status RuntimeState::prepare(const UnpermuteCall& call) noexcept {
+  return note(device_->prepare(call));
 }
 
 Status RuntimeState::prepare(const ElementwiseCall& call) noexcept {

@@ -49,11 +49,17 @@ class RuntimeState {
   /// nothing was queued, or the runtime is poisoned.
   Status dispatch(GemmCall& call, std::span<const Tensor* const> tensors) noexcept;
   Status dispatch(GroupedGemmCall& call, std::span<const Tensor* const> tensors) noexcept;
+  Status dispatch(RouteCall& call, std::span<const Tensor* const> tensors) noexcept;
+  Status dispatch(PermuteCall& call, std::span<const Tensor* const> tensors) noexcept;
+  Status dispatch(UnpermuteCall& call, std::span<const Tensor* const> tensors) noexcept;
   Status dispatch(ElementwiseCall& call, std::span<const Tensor* const> tensors) noexcept;
   Status dispatch(KernelCall& call, std::span<const Tensor* const> tensors) noexcept;
   /// Loads and sizes what `call` will need.
   Status prepare(const GemmCall& call) noexcept;
   Status prepare(const GroupedGemmCall& call) noexcept;
+  Status prepare(const RouteCall& call) noexcept;
+  Status prepare(const PermuteCall& call) noexcept;
+  Status prepare(const UnpermuteCall& call) noexcept;
   Status prepare(const ElementwiseCall& call) noexcept;
   /// Queues a call of the runtime's own, uncounted and never recorded.
   Status launch(const Call& call) noexcept;

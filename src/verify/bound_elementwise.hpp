@@ -19,7 +19,9 @@ class BoundElementwise final : public BoundCase {
   [[nodiscard]] bool may_refuse(const Error&) const override { return false; }
   void fill(std::uint64_t variant) override;
   [[nodiscard]] bool poisons_output() const override { return true; }
-  [[nodiscard]] GuardedTensor& output() override { return *destination_; }
+  [[nodiscard]] std::vector<WrittenTensor> outputs() override {
+    return {{"destination", &*destination_}};
+  }
   Status upload(Runtime& runtime) const override;
   Status observe(Runtime& runtime) override;
   [[nodiscard]] std::string damage() const override;

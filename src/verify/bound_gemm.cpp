@@ -295,12 +295,8 @@ Comparison BoundGemm::judge() const {
 
 CaseReport run_case(Runtime& runtime, const GemmCase& gemm_case, Mode mode, GemmLauncher launcher,
                     Refusals refusals) {
-  auto bound = BoundGemm::make(runtime, gemm_case, std::move(launcher));
-  if (bound) return run_case(runtime, *bound, mode, refusals);
-  CaseReport report;
-  report.outcome = CaseReport::Outcome::Failed;
-  report.detail = "operands: " + bound.error().message;
-  return report;
+  return run_case(runtime, BoundGemm::make(runtime, gemm_case, std::move(launcher)), mode,
+                  refusals);
 }
 
 }  // namespace girih::inline v0::verify

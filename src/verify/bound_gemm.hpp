@@ -51,7 +51,7 @@ class BoundGemm final : public BoundCase {
   /// Operands that may not be read become NaN.
   void fill(std::uint64_t variant) override;
   [[nodiscard]] bool poisons_output() const override;
-  [[nodiscard]] GuardedTensor& output() override { return *c_; }
+  [[nodiscard]] std::vector<WrittenTensor> outputs() override { return {{"C", &*c_}}; }
   Status upload(Runtime& runtime) const override;
   Status observe(Runtime& runtime) override;
   [[nodiscard]] std::string damage() const override;

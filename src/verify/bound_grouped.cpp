@@ -82,9 +82,9 @@ Status BoundGrouped::observe(Runtime& runtime) {
   return product_->observe(runtime);
 }
 
-std::vector<std::byte> BoundGrouped::result() {
-  std::vector<std::byte> elements = output().observed_elements();
-  const auto bytes = static_cast<std::size_t>(bit_width(output().tensor().dtype()) / 8);
+std::vector<std::byte> BoundGrouped::result(const WrittenTensor& output) const {
+  std::vector<std::byte> elements = output.tensor->observed_elements();
+  const auto bytes = static_cast<std::size_t>(bit_width(output.tensor->tensor().dtype()) / 8);
   for (std::size_t i = 0; i < reference_.is_written.size(); ++i) {
     if (!reference_.is_written[i])
       std::fill_n(elements.begin() + std::ptrdiff_t(i * bytes), bytes, std::byte{0});
@@ -125,12 +125,8 @@ Comparison BoundGrouped::judge() const {
 
 CaseReport run_case(Runtime& runtime, const GroupedCase& grouped_case, Mode mode,
                     GroupedLauncher launcher, Refusals refusals) {
-  auto bound = BoundGrouped::make(runtime, grouped_case, std::move(launcher));
-  if (bound) return run_case(runtime, *bound, mode, refusals);
-  CaseReport report;
-  report.outcome = CaseReport::Outcome::Failed;
-  report.detail = "operands: " + bound.error().message;
-  return report;
+  return run_case(runtime, BoundGrouped::make(runtime, grouped_case, std::move(launcher)), mode,
+                  refusals);
 }
 
 }  // namespace girih::inline v0::verify

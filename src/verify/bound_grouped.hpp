@@ -32,10 +32,10 @@ class BoundGrouped final : public BoundCase {
   /// Other contents have other offsets.
   void fill(std::uint64_t variant) override;
   [[nodiscard]] bool poisons_output() const override { return product_->poisons_output(); }
-  [[nodiscard]] GuardedTensor& output() override { return product_->output(); }
+  [[nodiscard]] std::vector<WrittenTensor> outputs() override { return product_->outputs(); }
   Status upload(Runtime& runtime) const override;
   Status observe(Runtime& runtime) override;
-  [[nodiscard]] std::vector<std::byte> result() override;
+  [[nodiscard]] std::vector<std::byte> result(const WrittenTensor& output) const override;
   [[nodiscard]] std::string damage() const override;
   [[nodiscard]] Comparison judge() const override;
 

@@ -7,7 +7,8 @@
 namespace girih::inline v0::verify {
 namespace {
 
-using Elements = std::vector<std::byte>;
+/// Of each output.
+using Elements = std::vector<std::vector<std::byte>>;
 
 constexpr std::uint64_t kWorkspaceLimit = std::uint64_t{64} << 20;
 
@@ -40,8 +41,10 @@ class Trial {
     auto graph = capture(runtime_, [&] { return bound_.launch(runtime_); });
     if (!graph) throw Finding{"capture: " + graph.error().message};
     require(bound_.observe(runtime_), "download");
-    if (const std::string change = bound_.output().change(); !change.empty()) {
-      throw Finding{"recording ran the call: " + change};
+    for (const WrittenTensor& output : bound_.outputs()) {
+      if (const std::string change = output.tensor->change(); !change.empty()) {
+        throw Finding{"recording ran the call: " + change};
+      }
     }
     replay_and_compare(*graph);
     if (mode == Mode::Captured) return;
@@ -62,7 +65,9 @@ class Trial {
   void launch() { require(bound_.launch(runtime_), "call"); }
 
   void prepare(Poison poison) {
-    if (bound_.poisons_output()) bound_.output().poison(poison);
+    if (bound_.poisons_output()) {
+      for (const WrittenTensor& output : bound_.outputs()) output.tensor->poison(poison);
+    }
     require(bound_.upload(runtime_), "upload");
   }
 
@@ -82,23 +87,35 @@ class Trial {
     const Comparison comparison = bound_.judge();
     report_.worst_ratio = std::max(report_.worst_ratio, comparison.worst_ratio);
     if (!comparison.passed()) throw Finding{comparison.to_string()};
-    return bound_.result();
+    Elements elements;
+    for (const WrittenTensor& output : bound_.outputs()) elements.push_back(bound_.result(output));
+    return elements;
   }
 
   void require_written(const Elements& first, Poison first_poison, const Elements& second,
                        Poison second_poison) const {
     if (!bound_.poisons_output()) return;
-    const Tensor& output = bound_.output().tensor();
-    const auto left = surviving_poison(output.dtype(), first, first_poison, second, second_poison);
-    if (left) throw Finding{"not written: " + index_of(output.shape(), *left)};
+    const std::vector<WrittenTensor> outputs = bound_.outputs();
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const Tensor& output = outputs[i].tensor->tensor();
+      const auto left =
+          surviving_poison(output.dtype(), first[i], first_poison, second[i], second_poison);
+      if (!left) continue;
+      throw Finding{
+          formatted("not written: {} of {}", index_of(output.shape(), *left), outputs[i].name)};
+    }
   }
 
   void require_equal(const Elements& a, const Elements& b, const char* what) const {
-    const auto [at, other] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
-    if (at == a.end()) return;
-    const Tensor& output = bound_.output().tensor();
-    const std::int64_t position = (at - a.begin()) * 8 / bit_width(output.dtype());
-    throw Finding{formatted("{} differ in bits at {}", what, index_of(output.shape(), position))};
+    const std::vector<WrittenTensor> outputs = bound_.outputs();
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const auto [at, other] = std::mismatch(a[i].begin(), a[i].end(), b[i].begin(), b[i].end());
+      if (at == a[i].end()) continue;
+      const Tensor& output = outputs[i].tensor->tensor();
+      const std::int64_t position = (at - a[i].begin()) * 8 / bit_width(output.dtype());
+      throw Finding{formatted("{} differ in bits at {} of {}", what,
+                              index_of(output.shape(), position), outputs[i].name)};
+    }
   }
 
   Runtime& runtime_;

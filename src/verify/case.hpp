@@ -41,6 +41,12 @@ enum class Refusals : std::uint8_t {
   OfTheRow,   ///< any for want of a kernel: one is forced, and takes only some cases
 };
 
+/// A tensor that a call writes.
+struct WrittenTensor {
+  const char* name = "";
+  GuardedTensor* tensor = nullptr;
+};
+
 /// One operation bound to guarded operands, and its oracle: what `run_case` needs to judge it.
 class BoundCase {
  public:
@@ -55,27 +61,39 @@ class BoundCase {
 
   /// Contents number `variant` of the case, and the oracle for them.
   virtual void fill(std::uint64_t variant) = 0;
-  /// True if the output's old elements are never read, so that they are poisoned before each run.
+  [[nodiscard]] virtual std::vector<WrittenTensor> outputs() = 0;
+  /// True if the outputs' old elements are never read, so that they are poisoned before each run.
   [[nodiscard]] virtual bool poisons_output() const = 0;
-  [[nodiscard]] virtual GuardedTensor& output() = 0;
   virtual Status upload(Runtime& runtime) const = 0;
   virtual Status observe(Runtime& runtime) = 0;
-  /// The observed elements, row-major, with zeros for those that the call must leave alone.
-  [[nodiscard]] virtual std::vector<std::byte> result() { return output().observed_elements(); }
+  /// An output's observed elements, row-major, with zeros for those that the call must leave alone.
+  [[nodiscard]] virtual std::vector<std::byte> result(const WrittenTensor& output) const {
+    return output.tensor->observed_elements();
+  }
   /// What was written that must not be; empty if nothing.
   [[nodiscard]] virtual std::string damage() const = 0;
-  /// The observed output against the oracle.
+  /// The observed outputs against the oracle.
   [[nodiscard]] virtual Comparison judge() const = 0;
 };
 
 /// Runs a case and judges all that it did:
-///   each element of the output within the oracle's bound, no poison left, two runs with different
-///   poisons equal bit for bit, nothing outside the output and nothing in the operands changed, no
+///   each element of the outputs within the oracle's bound, no poison left, two runs with different
+///   poisons equal bit for bit, nothing outside the outputs and nothing in the operands changed, no
 ///   operand read that the contract says is not (those hold NaN), one dispatch counted a run, and
 ///   the plan's workspace under 64 MiB.
 /// `Captured` also asks that recording runs nothing; `Replayed` replays once more with other
 /// contents; both that a replay equals an eager call bit for bit.
 CaseReport run_case(Runtime& runtime, BoundCase& bound, Mode mode,
                     Refusals refusals = Refusals::OfTheCase);
+/// The same of a case that may have failed to be bound, which is a failure of it.
+template <class Bound>
+CaseReport run_case(Runtime& runtime, Result<Bound> bound, Mode mode,
+                    Refusals refusals = Refusals::OfTheCase) {
+  if (bound) return run_case(runtime, static_cast<BoundCase&>(*bound), mode, refusals);
+  CaseReport report;
+  report.outcome = CaseReport::Outcome::Failed;
+  report.detail = "operands: " + bound.error().message;
+  return report;
+}
 
 }  // namespace girih::inline v0::verify

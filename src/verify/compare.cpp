@@ -52,9 +52,10 @@ bool equal_bits(const HostView& a, std::int64_t i, const HostView& b, std::int64
 std::string Comparison::to_string() const {
   if (worst < 0) return "no elements";
   return formatted(
-      "worst at {}: got {:.9g}, want {:.9g}, bound {:.3g} (error / bound {:.3g}); "
+      "{}{}worst at {}: got {:.9g}, want {:.9g}, bound {:.3g} (error / bound {:.3g}); "
       "{} of {} wrong",
-      index_of(shape, worst), got, want, bound, worst_ratio, failures, elements);
+      what, what.empty() ? "" : ": ", index_of(shape, worst), got, want, bound, worst_ratio,
+      failures, elements);
 }
 
 Comparison compare(std::span<const double> value, std::span<const double> bound,

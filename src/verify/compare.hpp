@@ -18,6 +18,7 @@ struct Comparison {
   double worst_ratio = 0;      ///< error / bound; infinite where a bound of 0 is missed
   double got = 0, want = 0, bound = 0;
   Shape shape;
+  std::string what{};  ///< of several results, the one that this is about
 
   [[nodiscard]] bool passed() const noexcept { return failures == 0; }
   /// "worst at [3, 7]: got 1.25, want 1.5, bound 1e-06 (error / bound 2.5e+05); 3 of 64 wrong"

@@ -63,6 +63,18 @@ std::string describe(const char* operand, const StridedCase& layout, int rank) {
 
 }  // namespace
 
+Strides strides_of(const Shape& shape, const StridedCase& layout) {
+  Strides strides{};
+  std::int64_t stride = layout.step;
+  for (int i = shape.rank() - 1; i >= 0; --i) {
+    const int d = layout.order[static_cast<std::size_t>(i)];
+    strides[static_cast<std::size_t>(d)] = i == 0 && layout.repeats_outermost ? 0 : stride;
+    stride = stride * std::max<std::int64_t>(shape[d], 1);
+    if (i == shape.rank() - 1) stride += layout.pad;
+  }
+  return strides;
+}
+
 ElementwiseCase make_elementwise_case(Op op, std::uint64_t seed, std::uint64_t index) noexcept {
   Random random(seed + static_cast<std::uint64_t>(op), index);
   ElementwiseCase result;

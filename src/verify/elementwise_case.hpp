@@ -18,6 +18,8 @@ struct StridedCase {
   bool repeats_outermost = false;                     ///< stride 0 there: sources only
 };
 
+Strides strides_of(const Shape& shape, const StridedCase& layout);
+
 /// One copy, cast or fill to be verified.
 struct ElementwiseCase {
   std::uint64_t seed = 1;

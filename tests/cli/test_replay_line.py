@@ -60,6 +60,25 @@ class ReplayLine(CommandTest):
             self.assertEqual(run.returncode, INVALID)
             self.assertIn("i32", run.stderr)
 
+    def test_routing_chooses_among_logits_and_goes_through_rows(self):
+        lists = "chosen=i32[9,2]:2,1@0 {}weights=f32[9,2]:3,1@4 offsets=i32[6]:2@8 " \
+                "rows=i32[9,2]:1,9@0 sources=i32[18]:1@4"
+        for op, operands in (
+                ("route", "logits=bf16[9,5]:5,1@2 " + lists.format("")),
+                ("route", "logits=f32[9,5]:1,9@0 " + lists.format("") +
+                 " kind=sigmoid_of_chosen scale=2.5"),
+                ("permute", "x=f16[4,7]:7,1@0 sources=i32[11]:1@0 y=f16[11,7]:8,1@2"),
+                ("unpermute", "x=bf16[11,7]:7,1@0 rows=i32[3,2]:2,1@0 y=f32[3,7]:7,1@0"),
+                ("unpermute", "x=bf16[5,7]:7,1@0 rows=i32[3,4]:4,1@0 weights=f32[3,4]:4,1@0 "
+                 "y=bf16[3,7]:1,3@0")):
+            with self.subTest(operands):
+                text = f"girih-call-1 {op} backend=cpu threads=2 {operands}"
+                line = self.succeed_json("replay-line", "--verify", text)["lines"][0]
+                self.assertEqual((line["op"], line["outcome"]), (op, "verified"))
+                run = self.run_girih("replay-line", text.replace("i32[", "u8[", 1))
+                self.assertEqual(run.returncode, INVALID)
+                self.assertIn("RoutingTypeMismatch", run.stdout)
+
     def test_every_line_is_gone_through(self):
         large = FILL.replace("[4]", "[9999999999]")
         run = self.run_girih("replay-line", "--verify", FILL, FILL[:30], large, GEMM, "--json")

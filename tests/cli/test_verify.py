@@ -2,7 +2,7 @@
 """girih verify. Usage: test_verify.py GIRIH"""
 from command import INVALID, UNAVAILABLE, UNSUPPORTED, USAGE, CommandTest, main
 
-OPS = ["gemm", "grouped_gemm", "copy", "cast", "fill"]
+OPS = ["gemm", "grouped_gemm", "route", "permute", "unpermute", "copy", "cast", "fill"]
 # A row that takes integers only, and is there on every machine.
 INTEGERS = "cpu_gemm_i8_4x4_scalar"
 

@@ -113,6 +113,47 @@ TEST_P(LineTracing, GroupedProductsSayWhereTheirOffsetsLie) {
   EXPECT_EQ(got[0].status, GetParam() == Backend::Cpu ? Code::Ok : Code::GemmNoKernel);
 }
 
+TEST_P(LineTracing, RoutingIsWrittenWhole) {
+  Runtime runtime = open(GetParam());
+  const Tensor chosen = must(runtime.tensor({6, 2}, DType::I32));
+  const Tensor weights = must(runtime.tensor({6, 2}, DType::F32));
+  const Tensor rows = must(runtime.tensor({6, 2}, DType::I32));
+  const Tensor sources = must(runtime.tensor({12}, DType::I32));
+  const Tensor x = must(runtime.tensor({6, 5}, DType::BF16));
+  const Tensor sorted = must(runtime.tensor({12, 5}, DType::BF16));
+  static_cast<void>(route(runtime, {.logits = must(runtime.tensor({6, 3}, DType::F16)),
+                                    .chosen = chosen,
+                                    .weights = weights,
+                                    .offsets = must(runtime.tensor({4}, DType::I32)),
+                                    .rows = rows,
+                                    .sources = sources,
+                                    .kind = RouterWeights::Sigmoid,
+                                    .scale = 2.5F}));
+  static_cast<void>(permute(runtime, {.x = x, .sources = sources, .y = sorted}));
+  static_cast<void>(unpermute(runtime, {.x = sorted, .rows = rows, .y = x, .weights = weights}));
+  const std::vector<CallLine> got = lines();
+  ASSERT_EQ(got.size(), 3U);
+  EXPECT_EQ(got[0].op, Op::Route);
+  EXPECT_EQ(got[0].logits->shape, (Shape{6, 3}));
+  EXPECT_EQ(got[0].chosen->shape, (Shape{6, 2}));
+  EXPECT_EQ(got[0].weights->dtype, DType::F32);
+  EXPECT_EQ(got[0].offsets->shape, Shape{4});
+  EXPECT_EQ(got[0].rows->strides, (Strides{2, 1}));
+  EXPECT_EQ(got[0].sources->shape, Shape{12});
+  EXPECT_EQ(got[0].router_weights, RouterWeights::Sigmoid);
+  EXPECT_EQ(got[0].scale, 2.5F);
+  EXPECT_EQ(got[1].op, Op::Permute);
+  EXPECT_EQ(got[1].x->shape, (Shape{6, 5}));
+  EXPECT_EQ(got[1].sources->shape, Shape{12});
+  EXPECT_EQ(got[1].y->shape, (Shape{12, 5}));
+  EXPECT_EQ(got[2].op, Op::Unpermute);
+  EXPECT_EQ(got[2].rows->shape, (Shape{6, 2}));
+  EXPECT_EQ(got[2].weights->shape, (Shape{6, 2}));
+  for (const CallLine& line : got) {
+    EXPECT_EQ(line.status, GetParam() == Backend::Cpu ? Code::Ok : Code::GemmNoKernel);
+  }
+}
+
 TEST_P(LineTracing, WithoutItNothingIsWritten) {
   const ScopedVariable off("GIRIH_TRACE", "");
   Runtime runtime = open(GetParam());

@@ -9,6 +9,7 @@
 #include "reference/elementwise.hpp"
 #include "reference/gemm.hpp"
 #include "reference/grouped.hpp"
+#include "reference/routing.hpp"
 
 namespace girih::cli {
 namespace {
@@ -26,6 +27,15 @@ Status run(Runtime& runtime, const GemmDesc& desc) {
 }
 Status run(Runtime& runtime, const GroupedGemmDesc& desc) {
   return grouped_gemm(runtime, desc);
+}
+Status run(Runtime& runtime, const RouteDesc& desc) {
+  return route(runtime, desc);
+}
+Status run(Runtime& runtime, const PermuteDesc& desc) {
+  return permute(runtime, desc);
+}
+Status run(Runtime& runtime, const UnpermuteDesc& desc) {
+  return unpermute(runtime, desc);
 }
 Status run(Runtime& runtime, const CopyDesc& desc) {
   return copy(runtime, desc);
@@ -46,13 +56,13 @@ const Tensor& source_of(const Desc& desc) {
   return desc.source.tensor();
 }
 
-/// C on the device against the oracle on the host.
-Result<verify::Comparison> compare_c(ReplayOperands& operands, const Tensor& c,
-                                     const std::vector<double>& value,
-                                     const std::vector<double>& bound) {
-  const Result<std::vector<std::byte>> got = operands.observe(c);
+/// A result on the device against the oracle on the host.
+Result<verify::Comparison> compare_result(ReplayOperands& operands, const Tensor& result,
+                                          const std::vector<double>& value,
+                                          const std::vector<double>& bound) {
+  const Result<std::vector<std::byte>> got = operands.observe(result);
   if (!got) return got.error();
-  const Geometry geometry = ReplayOperands::geometry(c);
+  const Geometry geometry = ReplayOperands::geometry(result);
   const std::int64_t begin = geometry.offset * bit_width(geometry.dtype) / 8;
   return verify::compare(
       value, bound, {{geometry.dtype, geometry.shape, geometry.strides, 0}, got->data() + begin});
@@ -63,7 +73,7 @@ Result<verify::Comparison> compare(Runtime& runtime, ReplayOperands& operands,
   const Result<GemmProblem> problem = check(desc, {.runtime = runtime.id()});
   if (!problem) return problem.error();
   const GemmReference reference = reference_gemm(*problem, operands.host(desc), runtime.backend());
-  return compare_c(operands, desc.c.tensor(), reference.value, reference.bound);
+  return compare_result(operands, desc.c.tensor(), reference.value, reference.bound);
 }
 
 Result<verify::Comparison> compare(Runtime& runtime, ReplayOperands& operands,
@@ -73,7 +83,60 @@ Result<verify::Comparison> compare(Runtime& runtime, ReplayOperands& operands,
   // The groups of `ReplayOperands` have every row.
   const GroupedGemmReference reference =
       reference_grouped_gemm(*problem, operands.host(desc), runtime.backend());
-  return compare_c(operands, desc.c.tensor(), reference.value, reference.bound);
+  return compare_result(operands, desc.c.tensor(), reference.value, reference.bound);
+}
+
+Result<verify::Comparison> compare(Runtime& runtime, ReplayOperands& operands,
+                                   const RouteDesc& desc) {
+  const Result<RouteProblem> problem = check(desc, {.runtime = runtime.id()});
+  if (!problem) return problem.error();
+  const RouteReference reference = reference_route(*problem, operands.host(desc));
+  struct Exact {
+    const char* name;
+    const Tensor& tensor;
+    const std::vector<double>& value;
+  };
+  for (const auto& [name, tensor, value] :
+       {Exact{"chosen", desc.chosen.tensor(), reference.chosen},
+        Exact{"offsets", desc.offsets.tensor(), reference.offsets},
+        Exact{"rows", desc.rows.tensor(), reference.rows},
+        Exact{"sources", desc.sources.tensor(), reference.sources}}) {
+    Result<verify::Comparison> next =
+        compare_result(operands, tensor, value, std::vector<double>(value.size()));
+    if (!next) return next;
+    next->what = name;
+    if (!next->passed()) return next;
+  }
+  return compare_result(operands, desc.weights.tensor(), reference.weights,
+                        reference.weight_bounds);
+}
+
+Result<verify::Comparison> compare(Runtime& runtime, ReplayOperands& operands,
+                                   const UnpermuteDesc& desc) {
+  const Result<UnpermuteProblem> problem = check(desc, {.runtime = runtime.id()});
+  if (!problem) return problem.error();
+  const UnpermuteReference reference = reference_unpermute(*problem, operands.host(desc));
+  return compare_result(operands, desc.y.tensor(), reference.value, reference.bound);
+}
+
+/// What the device holds of a result against what the oracle has made of its bytes on the host.
+Result<verify::Comparison> compare_bits(ReplayOperands& operands, const Tensor& result,
+                                        const std::byte* want, verify::NanRule rule) {
+  const Result<std::vector<std::byte>> got = operands.observe(result);
+  if (!got) return got.error();
+  const Geometry geometry = ReplayOperands::geometry(result);
+  const std::int64_t begin = geometry.offset * bit_width(geometry.dtype) / 8;
+  const Geometry rebased{geometry.dtype, geometry.shape, geometry.strides, 0};
+  return verify::compare_exact({rebased, want}, {rebased, got->data() + begin}, rule);
+}
+
+Result<verify::Comparison> compare(Runtime& runtime, ReplayOperands& operands,
+                                   const PermuteDesc& desc) {
+  const Result<PermuteProblem> problem = check(desc, {.runtime = runtime.id()});
+  if (!problem) return problem.error();
+  const PermuteOperands host = operands.host(desc);
+  if (!problem->is_empty()) reference_permute(*problem, host);
+  return compare_bits(operands, desc.y.tensor(), host.y, verify::NanRule::SameBits);
 }
 
 template <class Desc>
@@ -81,15 +144,9 @@ Result<verify::Comparison> compare(Runtime& runtime, ReplayOperands& operands, c
   const Result<ElementwiseProblem> problem = check(desc, {.runtime = runtime.id()});
   if (!problem) return problem.error();
   const Tensor& destination = desc.destination.tensor();
-  const Result<std::vector<std::byte>> got = operands.observe(destination);
-  if (!got) return got.error();
   const ElementwiseOperands host = operands.host(source_of(desc), destination);
   reference_elementwise(*problem, host);
-  const Geometry geometry = ReplayOperands::geometry(destination);
-  const std::int64_t begin = geometry.offset * bit_width(geometry.dtype) / 8;
-  const Geometry rebased{geometry.dtype, geometry.shape, geometry.strides, 0};
-  return verify::compare_exact({rebased, host.destination}, {rebased, got->data() + begin},
-                               verify::NanRule::SameSign);
+  return compare_bits(operands, destination, host.destination, verify::NanRule::SameSign);
 }
 
 /// One call, waited for; gives the seconds.
@@ -165,6 +222,12 @@ Result<Replay> replay(Runtime& runtime, const CallLine& line, bool verify) {
       return replay_desc(runtime, operands, operands.gemm(line), verify);
     case Op::GroupedGemm:
       return replay_desc(runtime, operands, operands.grouped_gemm(line), verify);
+    case Op::Route:
+      return replay_desc(runtime, operands, operands.route(line), verify);
+    case Op::Permute:
+      return replay_desc(runtime, operands, operands.permute(line), verify);
+    case Op::Unpermute:
+      return replay_desc(runtime, operands, operands.unpermute(line), verify);
     case Op::Copy:
       return replay_desc(runtime, operands, operands.copy(line), verify);
     case Op::Cast:

@@ -157,10 +157,10 @@ void add_replay_line(CLI::App& app, Action& action) {
   command->add_flag("--json", options->json, "Print one JSON object instead");
   command->footer(
       "Operands get the recorded types, shapes, strides and alignments, and contents at random;\n"
-      "device scalars are 1, groups have equal shares of the rows. A call that is refused as it "
-      "was\n"
-      "when recorded is no failure. Lines\n"
-      "that want over 4 GiB, or a minute of the call or of --verify, are not tried. All lines are\n"
+      "device scalars are 1, groups have equal shares of the rows, indices of rows go through "
+      "them\n"
+      "in turn. A call that is refused as it was when recorded is no failure. Lines that\n"
+      "want over 4 GiB, or a minute of the call or of --verify, are not tried. All lines are\n"
       "gone through; the first failure is the exit code.\n"
       "JSON: lines [{op or null, kernel, recorded_kernel, outcome (ok, verified, WRONG, not read,\n"
       "not tried or a code), message, recorded_status, runs, us (median), recorded_us, "

@@ -141,6 +141,71 @@ Result<GroupedGemmDesc> ReplayOperands::grouped_gemm(const CallLine& line) {
   return grouped_desc(*product, *offsets);
 }
 
+Result<RouteDesc> ReplayOperands::route(const CallLine& line) {
+  Result<Tensor> logits = make(line.logits, "logits");
+  if (!logits) return logits.error();
+  Result<Tensor> chosen = make(line.chosen, "chosen");
+  if (!chosen) return chosen.error();
+  Result<Tensor> weights = make(line.weights, "weights");
+  if (!weights) return weights.error();
+  Result<Tensor> offsets = make(line.offsets, "offsets");
+  if (!offsets) return offsets.error();
+  Result<Tensor> rows = make(line.rows, "rows");
+  if (!rows) return rows.error();
+  Result<Tensor> sources = make(line.sources, "sources");
+  if (!sources) return sources.error();
+  Result<std::optional<Tensor>> workspace = make_optional(line.workspace, "workspace");
+  if (!workspace) return workspace.error();
+  return RouteDesc{.logits = *logits,
+                   .chosen = *chosen,
+                   .weights = *weights,
+                   .offsets = *offsets,
+                   .rows = *rows,
+                   .sources = *sources,
+                   .kind = line.router_weights,
+                   .scale = line.scale,
+                   .workspace = *workspace};
+}
+
+Result<Tensor> ReplayOperands::make_indices(const std::optional<ViewLine>& view, const char* what,
+                                            const Tensor& x) {
+  Result<Tensor> indices = make(view, what);
+  const bool can_be_set =
+      indices && *indices && indices->dtype() == DType::I32 && x && x.rank() > 0 && x.extent(0) > 0;
+  if (!can_be_set) return indices;  // the call is refused whatever they hold, or reads none
+  const std::int64_t most = std::numeric_limits<std::int32_t>::max();
+  const std::int64_t rows = std::min(x.extent(0), most);
+  Memory& memory = memories_.back();
+  std::int64_t next = 0;
+  for (const std::int64_t at : verify::element_offsets(geometry(*indices))) {
+    store_element(memory.host.data(), DType::I32, at, static_cast<double>(next++ % rows));
+  }
+  GIRIH_TRY(runtime_.upload(memory.all, memory.host.data(), memory.host.size()));
+  return indices;
+}
+
+Result<PermuteDesc> ReplayOperands::permute(const CallLine& line) {
+  Result<Tensor> x = make(line.x, "x");
+  if (!x) return x.error();
+  Result<Tensor> sources = make_indices(line.sources, "sources", *x);
+  if (!sources) return sources.error();
+  Result<Tensor> y = make(line.y, "y");
+  if (!y) return y.error();
+  return PermuteDesc{.x = *x, .sources = *sources, .y = *y};
+}
+
+Result<UnpermuteDesc> ReplayOperands::unpermute(const CallLine& line) {
+  Result<Tensor> x = make(line.x, "x");
+  if (!x) return x.error();
+  Result<Tensor> rows = make_indices(line.rows, "rows", *x);
+  if (!rows) return rows.error();
+  Result<std::optional<Tensor>> weights = make_optional(line.weights, "weights");
+  if (!weights) return weights.error();
+  Result<Tensor> y = make(line.y, "y");
+  if (!y) return y.error();
+  return UnpermuteDesc{.x = *x, .rows = *rows, .y = *y, .weights = *weights};
+}
+
 Result<CopyDesc> ReplayOperands::copy(const CallLine& line) {
   Result<Tensor> source = make(line.source, "source");
   if (!source) return source.error();
@@ -193,6 +258,27 @@ GemmOperands ReplayOperands::host(const GemmDesc& desc) {
 GroupedGemmOperands ReplayOperands::host(const GroupedGemmDesc& desc) {
   return {.product = host(product_of(desc)),
           .offsets = reinterpret_cast<const std::int32_t*>(host_address(desc.offsets.tensor()))};
+}
+
+std::int32_t* ReplayOperands::host_indices(const Tensor& tensor) {
+  return reinterpret_cast<std::int32_t*>(host_address(tensor));
+}
+
+RouteOperands ReplayOperands::host(const RouteDesc& desc) {
+  return {.logits = host_address(desc.logits.tensor())};
+}
+
+PermuteOperands ReplayOperands::host(const PermuteDesc& desc) {
+  return {.x = host_address(desc.x.tensor()),
+          .sources = host_indices(desc.sources.tensor()),
+          .y = host_address(desc.y.tensor())};
+}
+
+UnpermuteOperands ReplayOperands::host(const UnpermuteDesc& desc) {
+  return {.x = host_address(desc.x.tensor()),
+          .indices = host_indices(desc.rows.tensor()),
+          .weights =
+              desc.weights ? reinterpret_cast<const float*>(host_address(*desc.weights)) : nullptr};
 }
 
 ElementwiseOperands ReplayOperands::host(const Tensor& source, const Tensor& destination) {

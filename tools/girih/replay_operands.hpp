@@ -11,6 +11,7 @@
 #include "ops/elementwise.hpp"
 #include "ops/gemm.hpp"
 #include "ops/grouped.hpp"
+#include "ops/permute.hpp"
 #include "verify/host_view.hpp"
 
 namespace girih::cli {
@@ -24,6 +25,10 @@ class ReplayOperands {
   Result<GemmDesc> gemm(const CallLine& line);
   /// The rows are spread evenly over the groups, all of them.
   Result<GroupedGemmDesc> grouped_gemm(const CallLine& line);
+  Result<RouteDesc> route(const CallLine& line);
+  /// Sources and rows go through those of x in turn.
+  Result<PermuteDesc> permute(const CallLine& line);
+  Result<UnpermuteDesc> unpermute(const CallLine& line);
   Result<CopyDesc> copy(const CallLine& line);
   Result<CastDesc> cast(const CallLine& line);
   Result<FillDesc> fill(const CallLine& line);
@@ -31,6 +36,9 @@ class ReplayOperands {
   /// Host addresses of what the last descriptor binds.
   [[nodiscard]] GemmOperands host(const GemmDesc& desc);
   [[nodiscard]] GroupedGemmOperands host(const GroupedGemmDesc& desc);
+  [[nodiscard]] RouteOperands host(const RouteDesc& desc);
+  [[nodiscard]] PermuteOperands host(const PermuteDesc& desc);
+  [[nodiscard]] UnpermuteOperands host(const UnpermuteDesc& desc);
   [[nodiscard]] ElementwiseOperands host(const Tensor& source, const Tensor& destination);
   /// What the device holds of `tensor` now.
   Result<std::vector<std::byte>> observe(const Tensor& tensor);
@@ -45,10 +53,13 @@ class ReplayOperands {
   Result<Tensor> make(const std::optional<ViewLine>& view, const char* what);
   Result<std::optional<Tensor>> make_optional(const std::optional<ViewLine>& view,
                                               const char* what);
+  Result<Tensor> make_indices(const std::optional<ViewLine>& view, const char* what,
+                              const Tensor& x);
   Result<Tensor> make_offsets(const CallLine& line);
   Result<ScalarArg<float>> make_scalar(const ScalarLine& scalar);
   [[nodiscard]] Memory* memory_of(const Tensor& tensor);
   [[nodiscard]] std::byte* host_address(const Tensor& tensor);
+  [[nodiscard]] std::int32_t* host_indices(const Tensor& tensor);
 
   Runtime& runtime_;
   std::deque<Memory> memories_;

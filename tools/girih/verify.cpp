@@ -33,7 +33,9 @@ void add_verify(CLI::App& app, Action& action) {
       app.add_subcommand("verify", "Check kernels against the oracle on seeded random cases");
   const auto options = std::make_shared<VerifyOptions>();
   add_choice<Op>(*command, "--op", options->op,
-                 {Op::Gemm, Op::GroupedGemm, Op::Copy, Op::Cast, Op::Fill}, "Operation to check")
+                 {Op::Gemm, Op::GroupedGemm, Op::Route, Op::Permute, Op::Unpermute, Op::Copy,
+                  Op::Cast, Op::Fill},
+                 "Operation to check")
       ->required();
   command->add_option("--cases", options->cases, "Run cases 0 to N-1")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}))

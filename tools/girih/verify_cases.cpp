@@ -9,6 +9,8 @@
 #include "girih/commands.hpp"
 #include "girih/print.hpp"
 #include "verify/bound_grouped.hpp"
+#include "verify/bound_permute.hpp"
+#include "verify/bound_route.hpp"
 #include "verify/elementwise_case.hpp"
 
 namespace girih::cli {
@@ -62,6 +64,16 @@ CaseReport run_one(Runtime& runtime, const VerifyOptions& options, std::uint64_t
     const verify::GroupedCase x = verify::make_grouped_case(options.seed, index);
     description = x.to_string();
     return run_case(runtime, x, mode, grouped_gemm, refusals);
+  }
+  if (options.op == Op::Route) {
+    const verify::RouteCase x = verify::make_route_case(options.seed, index);
+    description = x.to_string();
+    return run_case(runtime, x, mode, route, refusals);
+  }
+  if (options.op == Op::Permute || options.op == Op::Unpermute) {
+    const verify::PermuteCase x = verify::make_permute_case(options.op, options.seed, index);
+    description = x.to_string();
+    return run_case(runtime, x, mode, {}, refusals);
   }
   const verify::ElementwiseCase x = verify::make_elementwise_case(options.op, options.seed, index);
   description = x.to_string();

@@ -7,6 +7,8 @@
 #include "backends/cpu/elementwise.hpp"
 #include "backends/cpu/gemm.hpp"
 #include "backends/cpu/grouped.hpp"
+#include "backends/cpu/permute.hpp"
+#include "backends/cpu/route.hpp"
 #include "core/error.hpp"
 
 namespace girih::inline v0::cpu {
@@ -67,6 +69,9 @@ class CpuDevice final : public Device {
   Status launch(const Call& call) noexcept override try {
     if (const auto* product = std::get_if<GemmCall>(&call)) return run(*product, *executor_);
     if (const auto* groups = std::get_if<GroupedGemmCall>(&call)) return run(*groups, *executor_);
+    if (const auto* tokens = std::get_if<RouteCall>(&call)) return run(*tokens, *executor_);
+    if (const auto* rows = std::get_if<PermuteCall>(&call)) return run(*rows, *executor_);
+    if (const auto* rows = std::get_if<UnpermuteCall>(&call)) return run(*rows, *executor_);
     return run(*std::get_if<ElementwiseCall>(&call), *executor_);
   } catch (...) {
     return error(Code::ExecutorFailed, "the executor threw out of a loop");

@@ -26,11 +26,14 @@ namespace girih::inline v0::cpu {
 namespace {
 
 constexpr DTypes kFloats = {DType::F32, DType::BF16, DType::F16};
+constexpr DTypes kF32 = {DType::F32};
 constexpr DTypes kInt8 = {DType::I8};
 constexpr DTypes kInt8Outputs = {DType::F32, DType::BF16, DType::F16, DType::I32};
 constexpr DTypes kCastable = {DType::F32, DType::BF16, DType::F16, DType::F8E4M3, DType::F8E5M2};
 constexpr DTypes kAnyType = {DType::F32,    DType::F64, DType::BF16, DType::F16, DType::F8E4M3,
                              DType::F8E5M2, DType::I8,  DType::U8,   DType::I32, DType::I4};
+constexpr DTypes kWholeBytes = {DType::F32,    DType::BF16, DType::F16, DType::F8E4M3,
+                                DType::F8E5M2, DType::I8,   DType::U8,  DType::I32};
 constexpr Features kNothing = {};
 constexpr Features kAvx2 = {Feature::Avx2};
 constexpr Features kAvx512 = {Feature::Avx2, Feature::Avx512};
@@ -51,29 +54,29 @@ constexpr Features kNeon = {Feature::Neon};
    .flops_per_cycle = flops,                                                                   \
    .groups = true,                                                                             \
    .gates = true},
-#define GIRIH_CPU_ELEMENTWISE(which, text, types, rows, columns, in, out) \
-  {.name = "cpu_" #text "_" #types "_" #rows "x" #columns "_scalar",      \
-   .backend = Backend::Cpu,                                               \
-   .op = Op::which,                                                       \
-   .operands = in,                                                        \
-   .outputs = out,                                                        \
-   .path = Path::Portable,                                                \
-   .needs = kNothing,                                                     \
-   .tile_m = rows,                                                        \
+#define GIRIH_CPU_PORTABLE(which, text, types, rows, columns, in, out) \
+  {.name = "cpu_" #text "_" #types "_" #rows "x" #columns "_scalar",   \
+   .backend = Backend::Cpu,                                            \
+   .op = Op::which,                                                    \
+   .operands = in,                                                     \
+   .outputs = out,                                                     \
+   .path = Path::Portable,                                             \
+   .needs = kNothing,                                                  \
+   .tile_m = rows,                                                     \
    .tile_n = columns},
 constexpr KernelInfo kRows[] = {
 #include "backends/cpu/kernels.inc"
 };
-#undef GIRIH_CPU_ELEMENTWISE
+#undef GIRIH_CPU_PORTABLE
 #undef GIRIH_CPU_GEMM
 
 #define GIRIH_CPU_GEMM(target, kind, rows, columns, ...) \
   GIRIH_CPU_CODE_##target(target::gemm_##kind##_##rows##x##columns),
-#define GIRIH_CPU_ELEMENTWISE(...) nullptr,
+#define GIRIH_CPU_PORTABLE(...) nullptr,
 constexpr const GemmKernel* kCode[] = {
 #include "backends/cpu/kernels.inc"
 };
-#undef GIRIH_CPU_ELEMENTWISE
+#undef GIRIH_CPU_PORTABLE
 #undef GIRIH_CPU_GEMM
 
 constexpr bool tiles_fit() noexcept {

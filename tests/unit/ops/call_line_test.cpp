@@ -42,14 +42,34 @@ Option any_option(Random& random, int last) {
   return static_cast<Option>(random.integer(0, random.one_in(8) ? 255 : last));
 }
 
+CallLine any_routing(Random& random, CallLine line) {
+  if (line.op == Op::Route) {
+    for (auto view : {&CallLine::logits, &CallLine::chosen, &CallLine::weights, &CallLine::offsets,
+                      &CallLine::rows, &CallLine::sources, &CallLine::workspace}) {
+      line.*view = any_view(random);
+    }
+    line.router_weights = any_option<RouterWeights>(random, 3);
+    if (random.one_in(2)) line.scale = static_cast<float>(random.real());
+    return line;
+  }
+  line.x = any_view(random);
+  line.y = any_view(random);
+  (line.op == Op::Permute ? line.sources : line.rows) = any_view(random);
+  if (line.op == Op::Unpermute) line.weights = any_view(random);
+  return line;
+}
+
 CallLine any_line(Random& random) {
-  CallLine line{.op = static_cast<Op>(random.integer(0, static_cast<int>(Op::GroupedGemm))),
+  CallLine line{.op = static_cast<Op>(random.integer(0, static_cast<int>(Op::Unpermute))),
                 .backend = static_cast<Backend>(random.integer(0, 3)),
                 .threads = static_cast<int>(random.integer(1, kMaxThreads)),
                 .captured = random.one_in(2),
                 .kernel = random.one_in(4) ? "" : "cpu_gemm_f32_6x16_avx2",
                 .status = random.one_in(2) ? Code::Ok : Code::GemmAliasing,
                 .microseconds = random.real()};
+  if (line.op == Op::Route || line.op == Op::Permute || line.op == Op::Unpermute) {
+    return any_routing(random, line);
+  }
   if (line.op != Op::Gemm && line.op != Op::GroupedGemm) {
     if (line.op != Op::Fill) line.source = any_view(random);
     line.destination = any_view(random);
@@ -89,6 +109,9 @@ bool equal(const CallLine& x, const CallLine& y) {
          x.b_granularity == y.b_granularity && x.alpha == y.alpha && x.beta == y.beta &&
          x.activation == y.activation && x.gate == y.gate && x.precision == y.precision &&
          x.path == y.path && x.reproducibility == y.reproducibility && x.workspace == y.workspace &&
+         x.offsets == y.offsets && x.x == y.x && x.y == y.y && x.logits == y.logits &&
+         x.chosen == y.chosen && x.weights == y.weights && x.rows == y.rows &&
+         x.sources == y.sources && x.router_weights == y.router_weights && x.scale == y.scale &&
          x.source == y.source && x.destination == y.destination && x.value == y.value &&
          x.kernel == y.kernel && x.status == y.status && x.microseconds == y.microseconds;
 }

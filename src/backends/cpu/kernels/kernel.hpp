@@ -113,9 +113,9 @@ inline constexpr std::int64_t kMaxTile = 64;
   namespace target {                                        \
   extern const GemmKernel gemm_##kind##_##rows##x##columns; \
   }
-#define GIRIH_CPU_ELEMENTWISE(...)
+#define GIRIH_CPU_PORTABLE(...)
 #include "backends/cpu/kernels.inc"
-#undef GIRIH_CPU_ELEMENTWISE
+#undef GIRIH_CPU_PORTABLE
 #undef GIRIH_CPU_GEMM
 
 }  // namespace girih::inline v0::cpu

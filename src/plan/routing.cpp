@@ -1,0 +1,124 @@
+#include "plan/routing.hpp"
+
+#include <algorithm>
+
+#include "core/checked.hpp"
+#include "core/error.hpp"
+#include "core/format.hpp"
+#include "plan/candidates.hpp"
+
+namespace girih::inline v0 {
+namespace {
+
+constexpr double kSecondsPerCall = 1e-6;
+/// Of one thread: a logit compared, an exponential, a pair placed.
+constexpr double kSecondsPerLogit = 1e-9, kSecondsPerExponential = 4e-9, kSecondsPerPair = 8e-9;
+constexpr double kBytesPerSecondOfThread = 8e9;
+/// Tokens of a part at least: a part costs a pass over its counts.
+constexpr std::int64_t kTokensOfPart = 64;
+
+Demand demand_of(const RouteProblem& problem) noexcept {
+  return {.op = Op::Route, .operand = problem.logits.dtype, .output = problem.weights.dtype};
+}
+Demand demand_of(const PermuteProblem& problem) noexcept {
+  return {.op = Op::Permute, .operand = problem.x.dtype, .output = problem.y.dtype};
+}
+Demand demand_of(const UnpermuteProblem& problem) noexcept {
+  return {.op = Op::Unpermute, .operand = problem.x.dtype, .output = problem.y.dtype};
+}
+
+RouteSelection candidate(const RouteProblem& problem, const KernelInfo& kernel,
+                         const SelectionContext& context) noexcept {
+  const auto tokens = static_cast<double>(problem.tokens);
+  const auto experts = static_cast<double>(problem.experts);
+  const auto k = static_cast<double>(problem.k);
+  const bool weighs_all = problem.kind == RouterWeights::SoftmaxOfAll;
+  const double alone =
+      tokens * (experts * kSecondsPerLogit + (weighs_all ? experts : k) * kSecondsPerExponential +
+                k * kSecondsPerPair);
+  RouteSelection choice;
+  choice.kernel = &kernel;
+  choice.threads = worthwhile_threads(alone, context.threads);
+  choice.parts = std::clamp<std::int64_t>(ceil_div(problem.tokens, kTokensOfPart), 1,
+                                          choice.threads == 1 ? 1 : 4 * choice.threads);
+  choice.workspace_bytes =
+      choice.parts * problem.experts * static_cast<std::int64_t>(sizeof(std::int32_t));
+  choice.predicted_seconds = alone / choice.threads + kSecondsPerCall;
+  return choice;
+}
+
+/// Of work that is no more than moving bytes.
+template <class Problem>
+PermuteSelection candidate(const Problem& problem, const KernelInfo& kernel,
+                           const SelectionContext& context) noexcept {
+  const double alone = problem.bytes() / kBytesPerSecondOfThread;
+  PermuteSelection choice;
+  choice.kernel = &kernel;
+  choice.threads = worthwhile_threads(alone, context.threads);
+  const double bandwidth = context.device->memory_gb_per_s * 1e9;
+  const double traffic = bandwidth > 0 ? problem.bytes() / bandwidth : 0;
+  choice.predicted_seconds = std::max(alone / choice.threads, traffic) + kSecondsPerCall;
+  return choice;
+}
+
+template <class Problem>
+auto cheapest_of(const Problem& problem, const SelectionContext& context) {
+  return cheapest(demand_of(problem), context,
+                  [&](const KernelInfo& kernel) { return candidate(problem, kernel, context); });
+}
+
+template <class Problem>
+Result<Plan> explain_choice(const Problem& problem, const SelectionContext& context) noexcept try {
+  const auto choice = select(problem, context);
+  if (!choice) return choice.error();
+  Plan plan;
+  plan.predicted_seconds = choice->predicted_seconds;
+  describe_choice(
+      demand_of(problem), context, *choice->kernel,
+      [&](const KernelInfo& kernel) {
+        return candidate(problem, kernel, context).predicted_seconds;
+      },
+      plan);
+  plan.threads = choice->threads;
+  plan.bytes = problem.bytes();
+  if constexpr (requires { choice->workspace_bytes; }) {
+    plan.workspace_bytes = static_cast<std::uint64_t>(choice->workspace_bytes);
+    plan.notes.push_back(formatted("{} tokens choose {} of {} experts, in {} parts", problem.tokens,
+                                   problem.k, problem.experts, choice->parts));
+  }
+  if constexpr (requires { problem.flops(); }) plan.flops = problem.flops();
+  return plan;
+} catch (...) {
+  return error(Code::OutOfMemory, "no memory to explain a plan");
+}
+
+}  // namespace
+
+Result<RouteSelection> select(const RouteProblem& problem,
+                              const SelectionContext& context) noexcept {
+  const Result<RouteSelection> best = cheapest_of(problem, context);
+  if (best) {
+    GIRIH_TRY(check_workspace(problem.workspace_bytes, best->workspace_bytes, *best->kernel));
+  }
+  return best;
+}
+Result<PermuteSelection> select(const PermuteProblem& problem,
+                                const SelectionContext& context) noexcept {
+  return cheapest_of(problem, context);
+}
+Result<PermuteSelection> select(const UnpermuteProblem& problem,
+                                const SelectionContext& context) noexcept {
+  return cheapest_of(problem, context);
+}
+
+Result<Plan> explain(const RouteProblem& problem, const SelectionContext& context) noexcept {
+  return explain_choice(problem, context);
+}
+Result<Plan> explain(const PermuteProblem& problem, const SelectionContext& context) noexcept {
+  return explain_choice(problem, context);
+}
+Result<Plan> explain(const UnpermuteProblem& problem, const SelectionContext& context) noexcept {
+  return explain_choice(problem, context);
+}
+
+}  // namespace girih::inline v0
