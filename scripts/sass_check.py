@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""Reads the machine code of device kernels: no local memory, and the instructions that each is for.
+
+Usage: sass_check.py CUOBJDUMP FILE...   check the device code in objects, libraries or programs
+       sass_check.py --self-test         show that each fault is caught
+"""
+import re
+import subprocess
+import sys
+
+# A part of the kernel's name, and what its code must hold.
+MUST_HOLD = [
+    ("gemm_wgmma", r"HGMMA\.64x\d+x16\.F32", "no matrix unit"),
+    ("gemm_wgmma", r"UTMALDG", "no tensor copy in"),
+    ("gemm_wgmma", r"UTMALDG\.3D\.MULTICAST", "no multicast"),
+    ("gemm_wgmma", r"UTMASTG", "no tensor copy out"),
+    ("gemm_simtIf", r"\bFFMA\b", "no fused multiply-add"),
+]
+LOCAL_MEMORY = re.compile(r"\b(LDL|STL)\b")
+
+
+def functions(text):
+    """(name, code) of each kernel in a disassembly."""
+    parts = re.split(r"^\s*Function : (\S+)", text, flags=re.MULTILINE)
+    return list(zip(parts[1::2], parts[2::2]))
+
+
+def faults(text):
+    found = functions(text)
+    if not found:
+        yield "no device code"
+    for name, code in found:
+        if LOCAL_MEMORY.search(code):
+            yield f"{name}: local memory"
+        for part, pattern, meaning in MUST_HOLD:
+            if part in name and not re.search(pattern, code):
+                yield f"{name}: {meaning}"
+
+
+def self_test():
+    good = ("Function : gemm_wgmma1\n HGMMA.64x128x16.F32.BF16 R24\n UTMALDG.3D [UR8]\n"
+            " UTMALDG.3D.MULTICAST [UR8]\n UTMASTG.3D [UR8]\nFunction : gemm_simtIfEE\n FFMA R1, R2\n")
+    assert list(faults(good)) == [], list(faults(good))
+    seeded = [("HGMMA.64x128x16.F32.BF16", "HMMA.16816.F32.BF16"), ("UTMALDG.3D.MULTICAST", "NOP"),
+              ("UTMASTG", "STG"), ("FFMA R1", "FMUL R1"), ("FFMA R1", "FFMA R1\n STL [R1], R2\n"),
+              ("Function", "Funktion")]
+    for before, after in seeded:
+        assert list(faults(good.replace(before, after))), f"missed: {after}"
+    print(f"{len(seeded)} seeded faults caught")
+    return 0
+
+
+def main(arguments):
+    if arguments == ["--self-test"]:
+        return self_test()
+    if len(arguments) < 2:
+        print(__doc__, file=sys.stderr)
+        return 2
+    bad, kernels = [], 0
+    for file in arguments[1:]:
+        done = subprocess.run([arguments[0], "-sass", file], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            bad.append(f"{file}: {done.stderr.strip()}")
+            continue
+        kernels += len(functions(done.stdout))
+        bad += [f"{file}: {fault}" for fault in faults(done.stdout)]
+    print("\n".join(bad) if bad else f"{kernels} kernels are as they should be")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
