@@ -94,7 +94,7 @@ def gemm(path, report, whole):
     more = "" if whole or is_small else " Every product: `docs/results.md`."
     costs = ", ".join(f"{name} {ratio:.2f}"
                       for name, ratio in report.get("epilogue_cost_ratio", {}).items())
-    costs = f" Cost of the epilogue over the peer's: {costs}." if costs else ""
+    costs = f" Cost of the epilogue over the peer's, where it can be told from 0: {costs}." if costs else ""
     missing = (f" {len(report['failures'])} products could not be timed."
                if report["failures"] else "")
     return "\n".join([heading(report), "", *body, "",

@@ -255,6 +255,9 @@ TEST(BenchReports, SumUpByGroupAndOverAll) {
   EXPECT_EQ(json["shapes"][0]["epilogue_cost"]["median"], 1.0);
   EXPECT_NEAR(json["groups"][0]["epilogue_cost_ratio"]["peer"].get<double>(), 0.5, 1e-12);
   EXPECT_NEAR(json["groups"][1]["epilogue_cost_ratio"]["peer"].get<double>(), 0.125, 1e-12);
+  // A cost that may be 0 is in no mean.
+  report.rows[0].epilogue_cost->low = -1;
+  EXPECT_NEAR(to_json(report)["epilogue_cost_ratio"]["peer"].get<double>(), 0.25, 1e-12);
   EXPECT_EQ(json["shapes"][0]["gflops"], 2.0 * 2 * 3 * 4 * 1e-9);
   EXPECT_EQ(json["failures"][0]["error"], "it is wrong");
 }

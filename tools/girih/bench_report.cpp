@@ -79,8 +79,9 @@ std::vector<PeerSummary> summarise(const std::vector<BenchRow>& rows,
         found = summaries.insert(summaries.end(), {peer.times.name, {}, {}});
       }
       found->ratios.push_back(peer.ratio.median);
-      if (row.epilogue_cost && row.epilogue_cost->median > 0 && peer.epilogue_cost &&
-          peer.epilogue_cost->median > 0) {
+      // What noise hides has no ratio: a cost near 0 would outweigh all others in the mean.
+      if (row.epilogue_cost && row.epilogue_cost->low > 0 && peer.epilogue_cost &&
+          peer.epilogue_cost->low > 0) {
         found->cost_ratios.push_back(row.epilogue_cost->median / peer.epilogue_cost->median);
       }
     }
