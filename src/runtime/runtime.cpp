@@ -163,7 +163,7 @@ Status Runtime::trim(std::uint64_t keep_bytes) noexcept {
   const Result<Entry> entry = Entry::enter(state_.get());
   if (!entry) return entry.error();
   state_->memory().trim(keep_bytes);
-  return {};
+  return state_->device().trim();
 }
 
 MemoryInfo Runtime::memory() const noexcept {

@@ -48,6 +48,7 @@ class CudaDevice final : public Device {
 
   Result<std::byte*> allocate(std::int64_t bytes) noexcept override;
   void release(std::byte* data, std::int64_t) noexcept override { retired_.add_block(data); }
+  Status trim() noexcept override;
   Status zero(std::byte* data, std::int64_t bytes) noexcept override;
   Status write(std::byte* destination, const void* source, std::int64_t bytes) noexcept override {
     return transfer(destination, source, bytes, cudaMemcpyHostToDevice);
@@ -193,6 +194,18 @@ Result<std::byte*> CudaDevice::allocate(std::int64_t bytes) noexcept {
   GIRIH_CUDA_TRY(cudaMallocFromPoolAsync(&data, static_cast<std::size_t>(bytes), pool_, stream));
   if (is_captured) GIRIH_CUDA_TRY(cudaStreamSynchronize(stream));
   return static_cast<std::byte*>(data);
+}
+
+Status CudaDevice::trim() noexcept {
+  GIRIH_TRY(refuse_while_captured("trim"));
+  retired_.collect(home_);
+  const Inside inside(home_);
+  ++synchronisations_;
+  // Memory that was freed behind queued work is the pool's until that has run.
+  GIRIH_CUDA_TRY(cudaStreamSynchronize(home_.stream()));
+  GIRIH_CUDA_TRY(cudaStreamSynchronize(side_stream_));
+  GIRIH_CUDA_TRY(cudaMemPoolTrimTo(pool_, 0));
+  return {};
 }
 
 Status CudaDevice::zero(std::byte* data, std::int64_t bytes) noexcept {

@@ -1,3 +1,5 @@
+#include <cuda_runtime_api.h>
+
 #include "cuda/device/gpu_test.hpp"
 
 // Tensors of more than 2^31 elements, and memory that runs out. Needs about 30 GB of device memory.
@@ -18,6 +20,24 @@ class CudaLarge : public BackendTest {
     return product(runtime_, part, b, output, Reproducibility::RowInvariant);
   }
 };
+
+TEST_P(CudaLarge, TrimGivesMemoryBackToTheDevice) {
+  constexpr std::size_t kBytes = std::size_t{8} << 30;
+  const auto free_bytes = [] {
+    std::size_t free = 0, total = 0;
+    EXPECT_EQ(cudaMemGetInfo(&free, &total), cudaSuccess);
+    return free;
+  };
+  must(runtime_.trim());
+  const std::size_t before = free_bytes();
+  { const Tensor let_go = must(runtime_.tensor({std::int64_t{kBytes}}, DType::I8)); }
+  must(runtime_.synchronize());
+  EXPECT_LT(free_bytes(), before - kBytes / 2) << "nothing was kept";
+  must(runtime_.trim(kBytes));
+  EXPECT_LT(free_bytes(), before - kBytes / 2) << "what may stay went";
+  must(runtime_.trim());
+  EXPECT_GT(free_bytes(), before - kBytes / 2);
+}
 
 TEST_P(CudaLarge, AnOutputOfMoreThan31Bits) {
   constexpr std::int64_t kDepth = 24;
