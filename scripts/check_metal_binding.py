@@ -27,7 +27,7 @@ def kind(text):
         return text
     if text in ("Size", "Range"):
         return text
-    if "*" in text or text == "id" or "Handler" in text or "Function" in text:
+    if "*" in text or text in ("id", "dispatch_data_t") or "Handler" in text or "Function" in text:
         return "pointer"
     if text in ("uint8_t", "std::uint8_t"):
         return "byte"

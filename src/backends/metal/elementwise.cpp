@@ -130,7 +130,7 @@ Status lower(const Call& call, LaunchSink& sink) noexcept {
   if (const auto* product = std::get_if<GemmCall>(&call)) return lower(*product, sink);
   if (const auto* foreign = std::get_if<KernelCall>(&call)) return lower(*foreign, sink);
   if (const auto* walk = std::get_if<ElementwiseCall>(&call)) return lower(*walk, sink);
-  return error(Code::BackendLacks, "backend metal has no grouped products");
+  return error(Code::BackendLacks, "backend metal has no grouped products and no routing");
 }
 
 }  // namespace girih::inline v0::metal

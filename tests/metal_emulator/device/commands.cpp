@@ -1,6 +1,7 @@
 #include "device/commands.hpp"
 
 #include <algorithm>
+#include <atomic>
 
 #include "device/control.hpp"
 
@@ -152,8 +153,8 @@ void note_barrier(ComputeEncoder* self, unsigned long after, unsigned long befor
   self->commands->commands.push_back(Command{});
 }
 struct Barriers {
-  int encoded = 0;
-  bool are_ignored = false;
+  std::atomic<int> encoded = 0;
+  std::atomic<bool> are_ignored = false;
 };
 Barriers& barriers() noexcept {
   static Barriers instance;
