@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "core/checked.hpp"
-#include "core/error.hpp"
 #include "core/format.hpp"
 #include "plan/candidates.hpp"
 
@@ -67,29 +66,16 @@ auto cheapest_of(const Problem& problem, const SelectionContext& context) {
                   [&](const KernelInfo& kernel) { return candidate(problem, kernel, context); });
 }
 
-template <class Problem>
-Result<Plan> explain_choice(const Problem& problem, const SelectionContext& context) noexcept try {
-  const auto choice = select(problem, context);
-  if (!choice) return choice.error();
-  Plan plan;
-  plan.predicted_seconds = choice->predicted_seconds;
-  describe_choice(
-      demand_of(problem), context, *choice->kernel,
-      [&](const KernelInfo& kernel) {
-        return candidate(problem, kernel, context).predicted_seconds;
-      },
-      plan);
-  plan.threads = choice->threads;
-  plan.bytes = problem.bytes();
-  if constexpr (requires { choice->workspace_bytes; }) {
-    plan.workspace_bytes = static_cast<std::uint64_t>(choice->workspace_bytes);
-    plan.notes.push_back(formatted("{} tokens choose {} of {} experts, in {} parts", problem.tokens,
-                                   problem.k, problem.experts, choice->parts));
-  }
-  if constexpr (requires { problem.flops(); }) plan.flops = problem.flops();
-  return plan;
-} catch (...) {
-  return error(Code::OutOfMemory, "no memory to explain a plan");
+template <class Problem, class Complete>
+Result<Plan> explain_rows(const Problem& problem, const SelectionContext& context,
+                          const Complete& complete) noexcept {
+  return explain_choice(
+      demand_of(problem), context, select(problem, context),
+      [&](const KernelInfo& kernel) { return candidate(problem, kernel, context); },
+      [&](const auto& choice, Plan& plan) {
+        plan.bytes = problem.bytes();
+        complete(choice, plan);
+      });
 }
 
 }  // namespace
@@ -97,9 +83,8 @@ Result<Plan> explain_choice(const Problem& problem, const SelectionContext& cont
 Result<RouteSelection> select(const RouteProblem& problem,
                               const SelectionContext& context) noexcept {
   const Result<RouteSelection> best = cheapest_of(problem, context);
-  if (best) {
-    GIRIH_TRY(check_workspace(problem.workspace_bytes, best->workspace_bytes, *best->kernel));
-  }
+  if (!best) return best;
+  GIRIH_TRY(check_workspace(problem.workspace_bytes, best->workspace_bytes, *best->kernel));
   return best;
 }
 Result<PermuteSelection> select(const PermuteProblem& problem,
@@ -112,13 +97,18 @@ Result<PermuteSelection> select(const UnpermuteProblem& problem,
 }
 
 Result<Plan> explain(const RouteProblem& problem, const SelectionContext& context) noexcept {
-  return explain_choice(problem, context);
+  return explain_rows(problem, context, [&](const RouteSelection& choice, Plan& plan) {
+    plan.workspace_bytes = static_cast<std::uint64_t>(choice.workspace_bytes);
+    plan.notes.push_back(formatted("{} tokens choose {} of {} experts, in {} parts", problem.tokens,
+                                   problem.k, problem.experts, choice.parts));
+  });
 }
 Result<Plan> explain(const PermuteProblem& problem, const SelectionContext& context) noexcept {
-  return explain_choice(problem, context);
+  return explain_rows(problem, context, [](const PermuteSelection&, Plan&) {});
 }
 Result<Plan> explain(const UnpermuteProblem& problem, const SelectionContext& context) noexcept {
-  return explain_choice(problem, context);
+  return explain_rows(problem, context,
+                      [&](const PermuteSelection&, Plan& plan) { plan.flops = problem.flops(); });
 }
 
 }  // namespace girih::inline v0
