@@ -11,8 +11,10 @@ namespace {
 
 constexpr double kSecondsPerCall = 1e-6;
 /// Of one thread: a logit compared, an exponential, a pair placed.
-constexpr double kSecondsPerLogit = 1e-9, kSecondsPerExponential = 4e-9, kSecondsPerPair = 8e-9;
+constexpr double kSecondsPerLogit = 2e-9, kSecondsPerExponential = 8e-9, kSecondsPerPair = 20e-9;
 constexpr double kBytesPerSecondOfThread = 8e9;
+/// A term of an un-permute, beside its bytes.
+constexpr double kSecondsPerTerm = 0.4e-9;
 /// Tokens of a part at least: a part costs a pass over its counts.
 constexpr std::int64_t kTokensOfPart = 64;
 
@@ -46,11 +48,19 @@ RouteSelection candidate(const RouteProblem& problem, const KernelInfo& kernel,
   return choice;
 }
 
-/// Of work that is no more than moving bytes.
+double terms_of(const PermuteProblem&) noexcept {
+  return 0;
+}
+double terms_of(const UnpermuteProblem& problem) noexcept {
+  return static_cast<double>(problem.tokens) * static_cast<double>(problem.k) *
+         static_cast<double>(problem.columns);
+}
+
 template <class Problem>
 PermuteSelection candidate(const Problem& problem, const KernelInfo& kernel,
                            const SelectionContext& context) noexcept {
-  const double alone = problem.bytes() / kBytesPerSecondOfThread;
+  const double alone =
+      problem.bytes() / kBytesPerSecondOfThread + terms_of(problem) * kSecondsPerTerm;
   PermuteSelection choice;
   choice.kernel = &kernel;
   choice.threads = worthwhile_threads(alone, context.threads);
