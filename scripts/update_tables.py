@@ -112,7 +112,27 @@ def cold(path, report, _):
     return "".join(parts) + f". From `{path.relative_to(ROOT)}`."
 
 
-KINDS = {"girih-bench-gemm-2": gemm, "girih-bench-cold-1": cold}
+def grouped(path, report, _):
+    rows = []
+    for shape in report["shapes"]:
+        for peer in shape["peers"]:
+            ratio = peer["ratio"]
+            rows.append([f"{shape['groups']} of {shape['rows']}", f"{shape['n']} x {shape['k']}",
+                         shape["dtype"], time(shape["seconds"]["median"]), rate(shape["gflops"]),
+                         peer["name"], f"{ratio['median']:.2f}",
+                         f"{ratio['low']:.2f} .. {ratio['high']:.2f}", peer["verdict"]])
+    titles = ["groups of rows", "N x K", "type", "girih", "rate", "against", "ratio", "interval",
+              "verdict"]
+    means = ", ".join(f"{name} {mean:.2f} (least {report['least_ratio'][name]:.2f})"
+                      for name, mean in report["geometric_mean_ratio"].items())
+    return "\n".join([f"Grouped products, {report['device']}, {report['backend']}, "
+                      f"{report['threads']} threads, commit {report['commit']}, {report['rounds']} "
+                      "interleaved rounds. Ratio: the time of a loop of single products over that of "
+                      "one call, median and 95 % interval.", "", *table(titles, rows), "",
+                      f"Geometric mean: {means}. From `{path.relative_to(ROOT)}`."])
+
+
+KINDS = {"girih-bench-gemm-2": gemm, "girih-bench-grouped-1": grouped, "girih-bench-cold-1": cold}
 
 
 def tables(whole):

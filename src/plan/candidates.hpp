@@ -43,19 +43,31 @@ Status check_forced(const Demand& demand, const SelectionContext& context) noexc
 /// GemmNoKernel with the reason of the row that came nearest.
 Error no_kernel(const Demand& demand, const SelectionContext& context) noexcept;
 
-/// The row that `candidate(row)`, a selection, predicts to be fastest, of those that nothing stands
-/// in the way of; the first of equals. Fails as `check_forced` and `no_kernel` do.
-template <class Candidate>
-auto cheapest(const Demand& demand, const SelectionContext& context, const Candidate& candidate)
+/// Whether one selection is predicted to be faster than another.
+struct IsFaster {
+  template <class Selection>
+  bool operator()(const Selection& a, const Selection& b) const noexcept {
+    return a.predicted_seconds < b.predicted_seconds;
+  }
+};
+/// The best of `candidate(row)`, selections, over the rows that nothing stands in the way of; the
+/// first of equals. A candidate without a kernel declines; if all do, so does the result. Fails as
+/// `check_forced` and `no_kernel` do.
+template <class Candidate, class IsBetter = IsFaster>
+auto cheapest(const Demand& demand, const SelectionContext& context, const Candidate& candidate,
+              const IsBetter& is_better = {})
     -> Result<decltype(candidate(context.kernels.front()))> {
   GIRIH_TRY(check_forced(demand, context));
   decltype(candidate(context.kernels.front())) best;
+  bool fits = false;
   for (const KernelInfo& kernel : context.kernels) {
     if (!kernel.serves(demand.op) || obstacle(demand, kernel, context) != Obstacle::None) continue;
+    fits = true;
     const auto offer = candidate(kernel);
-    if (best.kernel == nullptr || offer.predicted_seconds < best.predicted_seconds) best = offer;
+    if (offer.kernel == nullptr) continue;
+    if (best.kernel == nullptr || is_better(offer, best)) best = offer;
   }
-  if (best.kernel == nullptr) return no_kernel(demand, context);
+  if (!fits) return no_kernel(demand, context);
   return best;
 }
 /// WorkspaceTooSmall if the caller's workspace, if there is one, has fewer bytes than are needed.
@@ -66,18 +78,17 @@ Status check_workspace(std::optional<std::int64_t> given, std::int64_t needed,
 /// each thread gets at least 15 of them.
 int worthwhile_threads(double seconds, int limit) noexcept;
 
-/// Fills in what every plan says: kernel, device, and for each other row why it was passed over.
-/// `seconds_of` gives the predicted time of a row that fits.
-template <class SecondsOf>
-void describe_choice(const Demand& demand, const SelectionContext& context,
-                     const KernelInfo& chosen, SecondsOf seconds_of, Plan& plan);
-
 /// Renders a time: "1.2 ms".
 std::string describe_seconds(double seconds);
 
-template <class SecondsOf>
-void describe_choice(const Demand& demand, const SelectionContext& context,
-                     const KernelInfo& chosen, SecondsOf seconds_of, Plan& plan) {
+/// Fills in what every plan says of a choice, the predicted time among it: kernel, device, and for
+/// each other row why it was passed over. `candidate(row)` is as of `cheapest`.
+template <class Selection, class Candidate>
+void describe_choice(const Demand& demand, const SelectionContext& context, const Selection& choice,
+                     const Candidate& candidate, Plan& plan) {
+  const KernelInfo& chosen = *choice.kernel;
+  plan.predicted_seconds = choice.predicted_seconds;
+  plan.threads = choice.threads;
   plan.kernel = chosen.name;
   plan.backend = chosen.backend;
   plan.device = context.device->name;
@@ -92,11 +103,25 @@ void describe_choice(const Demand& demand, const SelectionContext& context,
       continue;
     }
     // A measured choice, or one for its reduction class, may have the longer prediction.
-    const double seconds = seconds_of(kernel);
+    const double seconds = candidate(kernel).predicted_seconds;
     const char* const verdict =
         seconds < plan.predicted_seconds ? "passed over: predicted " : "slower: predicted ";
     plan.rejected.push_back({std::string(kernel.name), verdict + describe_seconds(seconds)});
   }
+}
+
+/// The plan of a choice, or its error; `complete(choice, plan)` adds what the operation alone says.
+template <class Selection, class Candidate, class Complete>
+Result<Plan> explain_choice(const Demand& demand, const SelectionContext& context,
+                            const Result<Selection>& choice, const Candidate& candidate,
+                            const Complete& complete) noexcept try {
+  if (!choice) return choice.error();
+  Plan plan;
+  describe_choice(demand, context, *choice, candidate, plan);
+  complete(*choice, plan);
+  return plan;
+} catch (...) {
+  return error(Code::OutOfMemory, "no memory to explain a plan");
 }
 
 }  // namespace girih::inline v0

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "core/error.hpp"
 #include "plan/candidates.hpp"
 
 namespace girih::inline v0 {
@@ -39,35 +38,15 @@ ElementwiseSelection candidate(const ElementwiseProblem& problem, const KernelIn
 
 Result<ElementwiseSelection> select(const ElementwiseProblem& problem,
                                     const SelectionContext& context) noexcept {
-  const Demand demand = demand_of(problem);
-  GIRIH_TRY(check_forced(demand, context));
-  ElementwiseSelection best;
-  for (const KernelInfo& kernel : context.kernels) {
-    if (kernel.op != demand.op || obstacle(demand, kernel, context) != Obstacle::None) continue;
-    const ElementwiseSelection choice = candidate(problem, kernel, context);
-    if (best.kernel == nullptr || choice.predicted_seconds < best.predicted_seconds) best = choice;
-  }
-  if (best.kernel == nullptr) return no_kernel(demand, context);
-  return best;
+  return cheapest(demand_of(problem), context,
+                  [&](const KernelInfo& kernel) { return candidate(problem, kernel, context); });
 }
 
-Result<Plan> explain(const ElementwiseProblem& problem, const SelectionContext& context) noexcept
-    try {
-  const Result<ElementwiseSelection> choice = select(problem, context);
-  if (!choice) return choice.error();
-  Plan plan;
-  plan.predicted_seconds = choice->predicted_seconds;
-  describe_choice(
-      demand_of(problem), context, *choice->kernel,
-      [&](const KernelInfo& kernel) {
-        return candidate(problem, kernel, context).predicted_seconds;
-      },
-      plan);
-  plan.threads = choice->threads;
-  plan.bytes = problem.bytes();
-  return plan;
-} catch (...) {
-  return error(Code::OutOfMemory, "no memory to explain a plan");
+Result<Plan> explain(const ElementwiseProblem& problem, const SelectionContext& context) noexcept {
+  return explain_choice(
+      demand_of(problem), context, select(problem, context),
+      [&](const KernelInfo& kernel) { return candidate(problem, kernel, context); },
+      [&](const ElementwiseSelection&, Plan& plan) { plan.bytes = problem.bytes(); });
 }
 
 }  // namespace girih::inline v0

@@ -146,54 +146,33 @@ std::vector<std::string> notes_on(const GemmProblem& problem, const GemmSelectio
 }  // namespace
 
 Result<GemmSelection> select(const GemmProblem& problem, const SelectionContext& context) noexcept {
-  const Demand demand = demand_of(problem);
-  GIRIH_TRY(check_forced(demand, context));
-  GemmSelection best;
-  bool fits = false;  // types, path and features do
-  for (const KernelInfo& kernel : context.kernels) {
-    if (kernel.op != Op::Gemm || obstacle(demand, kernel, context) != Obstacle::None) continue;
-    fits = true;
-    const GemmSelection offer = candidate(problem, kernel, context);
-    if (offer.kernel != nullptr && (best.kernel == nullptr || is_better(offer, best))) best = offer;
-  }
-  if (best.kernel != nullptr) {
-    if (problem.workspace_bytes.value_or(best.workspace_bytes) < best.workspace_bytes) {
-      return error(Code::WorkspaceTooSmall, "workspace has {} bytes, {} needs {}",
-                   *problem.workspace_bytes, best.kernel->name, best.workspace_bytes);
-    }
-    return best;
-  }
-  if (fits) {
+  const Result<GemmSelection> best = cheapest(
+      demand_of(problem), context,
+      [&](const KernelInfo& kernel) { return candidate(problem, kernel, context); }, is_better);
+  if (!best) return best;
+  if (best->kernel == nullptr) {
     const bool is_metal = context.device->backend == Backend::Metal;
     return error(Code::GemmNoKernel, "no kernel for a product of {} x {} x {}, batch {}: {}",
                  problem.m, problem.n, problem.k, problem.batch,
                  is_metal ? metal_gemm_limits() : "matrix rows count to 2^31 - 1");
   }
-  return no_kernel(demand, context);
+  GIRIH_TRY(check_workspace(problem.workspace_bytes, best->workspace_bytes, *best->kernel));
+  return best;
 }
 
-Result<Plan> explain(const GemmProblem& problem, const SelectionContext& context) noexcept try {
-  const Result<GemmSelection> choice = select(problem, context);
-  if (!choice) return choice.error();
-  Plan plan;
-  plan.predicted_seconds = choice->predicted_seconds;
-  describe_choice(
-      demand_of(problem), context, *choice->kernel,
-      [&](const KernelInfo& kernel) {
-        return candidate(problem, kernel, context).predicted_seconds;
-      },
-      plan);
-  plan.block = {choice->block.m, choice->block.n, choice->block.k};
-  plan.split_k = choice->split_k;
-  plan.traversal = choice->traversal;
-  plan.threads = choice->threads;
-  plan.workspace_bytes = static_cast<std::uint64_t>(choice->workspace_bytes);
-  plan.flops = problem.flops();
-  plan.bytes = problem.bytes();
-  plan.notes = notes_on(problem, *choice);
-  return plan;
-} catch (...) {
-  return error(Code::OutOfMemory, "no memory to explain a plan");
+Result<Plan> explain(const GemmProblem& problem, const SelectionContext& context) noexcept {
+  return explain_choice(
+      demand_of(problem), context, select(problem, context),
+      [&](const KernelInfo& kernel) { return candidate(problem, kernel, context); },
+      [&](const GemmSelection& choice, Plan& plan) {
+        plan.block = {choice.block.m, choice.block.n, choice.block.k};
+        plan.split_k = choice.split_k;
+        plan.traversal = choice.traversal;
+        plan.workspace_bytes = static_cast<std::uint64_t>(choice.workspace_bytes);
+        plan.flops = problem.flops();
+        plan.bytes = problem.bytes();
+        plan.notes = notes_on(problem, choice);
+      });
 }
 
 }  // namespace girih::inline v0

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "core/checked.hpp"
-#include "core/error.hpp"
 #include "core/format.hpp"
 #include "plan/candidates.hpp"
 #include "plan/gemm_cost.hpp"
@@ -99,45 +98,26 @@ std::vector<std::string> notes_on(const GroupedGemmProblem& problem,
 
 Result<GroupedGemmSelection> select(const GroupedGemmProblem& problem,
                                     const SelectionContext& context) noexcept {
-  const Demand demand = demand_of(problem);
-  GIRIH_TRY(check_forced(demand, context));
-  GroupedGemmSelection best;
-  for (const KernelInfo& kernel : context.kernels) {
-    if (!kernel.serves(demand.op) || obstacle(demand, kernel, context) != Obstacle::None) continue;
-    const GroupedGemmSelection offer = candidate(problem, kernel, context);
-    if (best.kernel == nullptr || offer.predicted_seconds < best.predicted_seconds) best = offer;
-  }
-  if (best.kernel == nullptr) return no_kernel(demand, context);
-  const std::int64_t given = problem.product.workspace_bytes.value_or(best.workspace_bytes);
-  if (given < best.workspace_bytes) {
-    return error(Code::WorkspaceTooSmall, "workspace has {} bytes, {} needs {}", given,
-                 best.kernel->name, best.workspace_bytes);
-  }
+  const Result<GroupedGemmSelection> best =
+      cheapest(demand_of(problem), context,
+               [&](const KernelInfo& kernel) { return candidate(problem, kernel, context); });
+  if (!best) return best;
+  GIRIH_TRY(check_workspace(problem.product.workspace_bytes, best->workspace_bytes, *best->kernel));
   return best;
 }
 
-Result<Plan> explain(const GroupedGemmProblem& problem, const SelectionContext& context) noexcept
-    try {
-  const Result<GroupedGemmSelection> choice = select(problem, context);
-  if (!choice) return choice.error();
-  Plan plan;
-  plan.predicted_seconds = choice->predicted_seconds;
-  describe_choice(
-      demand_of(problem), context, *choice->kernel,
-      [&](const KernelInfo& kernel) {
-        return candidate(problem, kernel, context).predicted_seconds;
-      },
-      plan);
-  const GemmSelection& usual = is_alone(problem, *choice) ? choice->alone : choice->together;
-  plan.block = {usual.block.m, usual.block.n, usual.block.k};
-  plan.threads = choice->threads;
-  plan.workspace_bytes = static_cast<std::uint64_t>(choice->workspace_bytes);
-  plan.flops = problem.flops();
-  plan.bytes = problem.bytes();
-  plan.notes = notes_on(problem, *choice);
-  return plan;
-} catch (...) {
-  return error(Code::OutOfMemory, "no memory to explain a plan");
+Result<Plan> explain(const GroupedGemmProblem& problem, const SelectionContext& context) noexcept {
+  return explain_choice(
+      demand_of(problem), context, select(problem, context),
+      [&](const KernelInfo& kernel) { return candidate(problem, kernel, context); },
+      [&](const GroupedGemmSelection& choice, Plan& plan) {
+        const GemmSelection& usual = is_alone(problem, choice) ? choice.alone : choice.together;
+        plan.block = {usual.block.m, usual.block.n, usual.block.k};
+        plan.workspace_bytes = static_cast<std::uint64_t>(choice.workspace_bytes);
+        plan.flops = problem.flops();
+        plan.bytes = problem.bytes();
+        plan.notes = notes_on(problem, choice);
+      });
 }
 
 }  // namespace girih::inline v0

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "core/checked.hpp"
-#include "core/error.hpp"
 #include "core/format.hpp"
 #include "plan/candidates.hpp"
 
@@ -12,8 +11,10 @@ namespace {
 
 constexpr double kSecondsPerCall = 1e-6;
 /// Of one thread: a logit compared, an exponential, a pair placed.
-constexpr double kSecondsPerLogit = 1e-9, kSecondsPerExponential = 4e-9, kSecondsPerPair = 8e-9;
+constexpr double kSecondsPerLogit = 2e-9, kSecondsPerExponential = 8e-9, kSecondsPerPair = 20e-9;
 constexpr double kBytesPerSecondOfThread = 8e9;
+/// A term of an un-permute, beside its bytes.
+constexpr double kSecondsPerTerm = 0.4e-9;
 /// Tokens of a part at least: a part costs a pass over its counts.
 constexpr std::int64_t kTokensOfPart = 64;
 
@@ -47,11 +48,19 @@ RouteSelection candidate(const RouteProblem& problem, const KernelInfo& kernel,
   return choice;
 }
 
-/// Of work that is no more than moving bytes.
+double terms_of(const PermuteProblem&) noexcept {
+  return 0;
+}
+double terms_of(const UnpermuteProblem& problem) noexcept {
+  return static_cast<double>(problem.tokens) * static_cast<double>(problem.k) *
+         static_cast<double>(problem.columns);
+}
+
 template <class Problem>
 PermuteSelection candidate(const Problem& problem, const KernelInfo& kernel,
                            const SelectionContext& context) noexcept {
-  const double alone = problem.bytes() / kBytesPerSecondOfThread;
+  const double alone =
+      problem.bytes() / kBytesPerSecondOfThread + terms_of(problem) * kSecondsPerTerm;
   PermuteSelection choice;
   choice.kernel = &kernel;
   choice.threads = worthwhile_threads(alone, context.threads);
@@ -67,29 +76,16 @@ auto cheapest_of(const Problem& problem, const SelectionContext& context) {
                   [&](const KernelInfo& kernel) { return candidate(problem, kernel, context); });
 }
 
-template <class Problem>
-Result<Plan> explain_choice(const Problem& problem, const SelectionContext& context) noexcept try {
-  const auto choice = select(problem, context);
-  if (!choice) return choice.error();
-  Plan plan;
-  plan.predicted_seconds = choice->predicted_seconds;
-  describe_choice(
-      demand_of(problem), context, *choice->kernel,
-      [&](const KernelInfo& kernel) {
-        return candidate(problem, kernel, context).predicted_seconds;
-      },
-      plan);
-  plan.threads = choice->threads;
-  plan.bytes = problem.bytes();
-  if constexpr (requires { choice->workspace_bytes; }) {
-    plan.workspace_bytes = static_cast<std::uint64_t>(choice->workspace_bytes);
-    plan.notes.push_back(formatted("{} tokens choose {} of {} experts, in {} parts", problem.tokens,
-                                   problem.k, problem.experts, choice->parts));
-  }
-  if constexpr (requires { problem.flops(); }) plan.flops = problem.flops();
-  return plan;
-} catch (...) {
-  return error(Code::OutOfMemory, "no memory to explain a plan");
+template <class Problem, class Complete>
+Result<Plan> explain_rows(const Problem& problem, const SelectionContext& context,
+                          const Complete& complete) noexcept {
+  return explain_choice(
+      demand_of(problem), context, select(problem, context),
+      [&](const KernelInfo& kernel) { return candidate(problem, kernel, context); },
+      [&](const auto& choice, Plan& plan) {
+        plan.bytes = problem.bytes();
+        complete(choice, plan);
+      });
 }
 
 }  // namespace
@@ -97,9 +93,8 @@ Result<Plan> explain_choice(const Problem& problem, const SelectionContext& cont
 Result<RouteSelection> select(const RouteProblem& problem,
                               const SelectionContext& context) noexcept {
   const Result<RouteSelection> best = cheapest_of(problem, context);
-  if (best) {
-    GIRIH_TRY(check_workspace(problem.workspace_bytes, best->workspace_bytes, *best->kernel));
-  }
+  if (!best) return best;
+  GIRIH_TRY(check_workspace(problem.workspace_bytes, best->workspace_bytes, *best->kernel));
   return best;
 }
 Result<PermuteSelection> select(const PermuteProblem& problem,
@@ -112,13 +107,18 @@ Result<PermuteSelection> select(const UnpermuteProblem& problem,
 }
 
 Result<Plan> explain(const RouteProblem& problem, const SelectionContext& context) noexcept {
-  return explain_choice(problem, context);
+  return explain_rows(problem, context, [&](const RouteSelection& choice, Plan& plan) {
+    plan.workspace_bytes = static_cast<std::uint64_t>(choice.workspace_bytes);
+    plan.notes.push_back(formatted("{} tokens choose {} of {} experts, in {} parts", problem.tokens,
+                                   problem.k, problem.experts, choice.parts));
+  });
 }
 Result<Plan> explain(const PermuteProblem& problem, const SelectionContext& context) noexcept {
-  return explain_choice(problem, context);
+  return explain_rows(problem, context, [](const PermuteSelection&, Plan&) {});
 }
 Result<Plan> explain(const UnpermuteProblem& problem, const SelectionContext& context) noexcept {
-  return explain_choice(problem, context);
+  return explain_rows(problem, context,
+                      [&](const PermuteSelection&, Plan& plan) { plan.flops = problem.flops(); });
 }
 
 }  // namespace girih::inline v0

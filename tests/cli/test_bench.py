@@ -7,6 +7,63 @@ from command import FAILED, INVALID, UNAVAILABLE, UNSUPPORTED, USAGE, CommandTes
 QUICK = ["bench", "gemm", "--shapes", "8x16x24,33x1x7", "--rounds", "6", "--round-ms", "1"]
 
 
+GROUPS = ["bench", "grouped_gemm", "--shapes", "3x5x16x24,1x70x9x33", "--rounds", "6",
+          "--round-ms", "1"]
+
+
+class BenchGroups(CommandTest):
+    def test_report(self):
+        report = json.loads(self.succeed(*GROUPS, "--commit", "abc", "--dtype", "bf16,i8", "--json",
+                                         "-"))
+        self.assertEqual(report["schema"], "girih-bench-grouped-1")
+        self.assertEqual((report["commit"], report["rounds"], report["failures"]), ("abc", 6, []))
+        self.assertEqual([(s["groups"], s["rows"], s["n"], s["k"], s["dtype"], s["out_dtype"])
+                          for s in report["shapes"]],
+                         [(3, 5, 16, 24, "bf16", "bf16"), (1, 70, 9, 33, "bf16", "bf16"),
+                          (3, 5, 16, 24, "i8", "i32"), (1, 70, 9, 33, "i8", "i32")])
+        for shape in report["shapes"]:
+            flops = 2 * shape["groups"] * shape["rows"] * shape["n"] * shape["k"]
+            self.assertAlmostEqual(shape["gflops"] * shape["seconds"]["median"] * 1e9, flops,
+                                   delta=flops * 1e-6)
+            width = 2 if shape["dtype"] == "bf16" else 1
+            weights = shape["groups"] * shape["n"] * shape["k"] * width
+            self.assertAlmostEqual(
+                shape["weight_gb_per_s"] * shape["seconds"]["median"] * 1e9, weights,
+                delta=weights * 1e-6)
+            self.assertEqual([p["name"] for p in shape["peers"]], ["gemm-loop"])
+            for interval in (shape["seconds"], shape["control"], shape["peers"][0]["ratio"]):
+                self.assertLessEqual(interval["low"], interval["median"])
+                self.assertLessEqual(interval["median"], interval["high"])
+        self.assertEqual(report["least_ratio"]["gemm-loop"],
+                         min(s["peers"][0]["ratio"]["median"] for s in report["shapes"]))
+
+    def test_table_and_file(self):
+        text = self.succeed(*GROUPS, "--json", "report.json")
+        self.assertIn("bf16 3 x 5 x 16 x 24", text)
+        self.assertIn("gemm-loop", text)
+        self.assertIn("95 % interval", text)
+        report = json.loads(self.path("report.json").read_text(encoding="utf-8"))
+        self.assertEqual(len(report["shapes"]), 2)
+
+    def test_refusals(self):
+        for shapes in ("8x8x8", "8x8x8x", "0x8x8x8", "8x8x8x8x8", "8x8x8x8,", "axbxcxd", ""):
+            self.refuse(INVALID, "shapes", "bench", "grouped_gemm", "--shapes", shapes)
+        self.refuse(INVALID, "experts", "bench", "grouped_gemm", "--ladder", "square")
+        self.refuse(INVALID, "2^63-1", "bench", "grouped_gemm", "--shapes",
+                    f"{2 ** 40}x{2 ** 40}x1x1")
+        self.refuse(USAGE, "--ladder", *GROUPS, "--ladder", "experts")
+        self.refuse(USAGE, "--rounds", *GROUPS[:4], "--rounds", "0")
+        self.refuse(INVALID, "--round-ms", *GROUPS[:4], "--round-ms", "nan")
+        self.assertEqual(self.run_girih(*GROUPS, "--json", "none/report.json").returncode, FAILED)
+
+    def test_what_cannot_be_timed(self):
+        run = self.run_girih(*GROUPS, "--dtype", "i8,f32", "--out-dtype", "i32", "--json", "-")
+        self.assertEqual(run.returncode, INVALID)
+        report = json.loads(run.stdout)
+        self.assertEqual([s["dtype"] for s in report["shapes"]], ["i8", "i8"])
+        self.assertEqual([f["dtype"] for f in report["failures"]], ["f32", "f32"])
+
+
 class Bench(CommandTest):
     def test_report(self):
         report = json.loads(self.succeed(*QUICK, "--commit", "abc", "--json", "-"))

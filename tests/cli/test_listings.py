@@ -3,7 +3,9 @@
 import arrays
 from command import INVALID, UNAVAILABLE, UNSUPPORTED, USAGE, CommandTest, main
 
-COMMANDS = [["probe"], ["kernels"], ["plan"], ["plan", "gemm"], ["gemm"], ["verify"], ["bench"], ["bench", "gemm"]]
+COMMANDS = [["probe"], ["kernels"], ["plan"], ["plan", "gemm"], ["plan", "grouped_gemm"], ["gemm"], ["verify"], ["bench"], ["bench", "gemm"],
+            ["bench", "grouped_gemm"]]
+GROUPS = ["--sizes", "30,0,7", "--n", "64", "--k", "256"]
 EXTENTS = ["--m", "128", "--n", "64", "--k", "256"]
 
 
@@ -17,6 +19,7 @@ class Help(CommandTest):
 
     def test_commands_document_their_json(self):
         for command, make in [(["probe"], []), (["kernels"], []), (["plan", "gemm"], EXTENTS),
+                              (["plan", "grouped_gemm"], GROUPS),
                               (["verify"], ["--op", "gemm", "--cases", "2"])]:
             report = self.succeed_json(*command, *make)
             text = self.succeed(*command, "--help")
@@ -115,6 +118,35 @@ class Plan(CommandTest):
                                    "--threads", "1")
         self.assertEqual(report["threads"], 1)
         self.assertEqual(report["flops"], 3 * 2 * 128 * 64 * 256)
+
+    def test_groups(self):
+        plan = ["plan", "grouped_gemm"]
+        by_sizes = self.succeed_json(*plan, *GROUPS)
+        self.assertEqual(by_sizes["flops"], 2 * 37 * 64 * 256)
+        self.assertIn("3 groups share the rows, 37 in all", by_sizes["notes"][0])
+        in_all = self.succeed_json(*plan, "--m", "37", "--groups", "3", *GROUPS[2:])
+        self.assertEqual(by_sizes, in_all)
+        depth = self.succeed_json(*plan, "--depth", "--sizes", "30,0,7", "--m", "9", "--n", "5",
+                                  "--in-dtype", "bf16", "--device", "avx512-16c")
+        self.assertEqual(depth["flops"], 2 * 9 * 5 * 37)
+        self.assertEqual(depth["device"], "avx512-16c")
+        self.assertIn("3 groups share the depth", depth["notes"][0])
+        gated = self.succeed_json(*plan, *GROUPS, "--gate", "silu", "--trans-b")
+        self.assertEqual(gated["flops"], 2 * by_sizes["flops"])
+        self.assertIn("kernel: ", self.succeed(*plan, *GROUPS))
+
+    def test_refusals_of_groups(self):
+        plan = ["plan", "grouped_gemm"]
+        self.refuse(USAGE, "give --n and --k", *plan, "--sizes", "1,2")
+        self.refuse(USAGE, "either --m and --groups or --sizes", *plan, "--n", "1", "--k", "1")
+        self.refuse(USAGE, "either --m", *plan, *GROUPS, "--m", "37")
+        self.refuse(USAGE, "either --m", *plan, *GROUPS, "--groups", "3")
+        self.refuse(USAGE, "either --k", *plan, "--depth", "--m", "1", "--n", "1", "--k", "1")
+        for sizes in ("1,-2", "1,,2", "many", "1,2.5", f"{2 ** 62},{2 ** 62}", str(2 ** 70)):
+            self.refuse(INVALID, "sizes", *plan, "--n", "1", "--k", "1", "--sizes", sizes)
+        self.refuse(INVALID, "2^31 - 1", *plan, "--n", "1", "--k", "1", "--sizes", 2 ** 31)
+        self.refuse(INVALID, "-1", *plan, "--m", "4", "--n", "-1", "--k", "1", "--groups", "2")
+        self.refuse(UNSUPPORTED, "grouped_gemm", *plan, *GROUPS, "--device", "h200")
 
     def test_refusals(self):
         plan = ["plan", "gemm"]

@@ -1,7 +1,7 @@
 #include <cmath>
 #include <gtest/gtest.h>
 
-#include "support/backends.hpp"
+#include "support/case_lane.hpp"
 #include "support/gemm.hpp"
 #include "verify/elementwise_case.hpp"
 
@@ -12,14 +12,7 @@ using verify::ElementwiseCase;
 
 constexpr DType kFloats[] = {DType::F32, DType::BF16, DType::F16, DType::F8E4M3, DType::F8E5M2};
 
-class Elementwise : public LaneTest {
- protected:
-  void expect(const ElementwiseCase& x) {
-    const verify::CaseReport report = verify::run_case(runtime_, x, mode());
-    EXPECT_EQ(report.outcome, verify::CaseReport::Outcome::Passed)
-        << x.to_string() << ": " << report.detail;
-  }
-};
+class Elementwise : public CaseLaneTest<ElementwiseCase> {};
 
 TEST_P(Elementwise, CastsEveryPatternBetweenEveryPair) {
   for (const DType from : kFloats) {

@@ -3,7 +3,7 @@
 #include <array>
 #include <gtest/gtest.h>
 
-#include "support/backends.hpp"
+#include "support/case_lane.hpp"
 
 // The grid of shapes, layouts and terms in which products go wrong elsewhere. Each case runs on
 // guarded operands, see verify/case.hpp.
@@ -17,24 +17,18 @@ using verify::MatrixCase;
 using verify::ResidualCase;
 using verify::Sharing;
 
-struct Types {
-  DType operands, output;
-};
-constexpr auto kTypes = std::to_array<Types>({{DType::F32, DType::F32},
-                                              {DType::F32, DType::BF16},
-                                              {DType::F32, DType::F16},
-                                              {DType::BF16, DType::BF16},
-                                              {DType::BF16, DType::F32},
-                                              {DType::F16, DType::F16},
-                                              {DType::F16, DType::F32},
-                                              {DType::I8, DType::I32},
-                                              {DType::I8, DType::F32},
-                                              {DType::I8, DType::BF16}});
+constexpr auto kTypes = std::to_array<ProductTypes>({{DType::F32, DType::F32},
+                                                     {DType::F32, DType::BF16},
+                                                     {DType::F32, DType::F16},
+                                                     {DType::BF16, DType::BF16},
+                                                     {DType::BF16, DType::F32},
+                                                     {DType::F16, DType::F16},
+                                                     {DType::F16, DType::F32},
+                                                     {DType::I8, DType::I32},
+                                                     {DType::I8, DType::F32},
+                                                     {DType::I8, DType::BF16}});
 
-class GemmGrid : public LaneTest {
- protected:
-  void expect(const GemmCase& gemm_case) { expect_passes(runtime_, gemm_case, mode()); }
-};
+class GemmGrid : public CaseLaneTest<GemmCase> {};
 
 TEST_P(GemmGrid, ShapesAroundTileEdgesInAllLayouts) {
   constexpr auto kExtents =

@@ -4,7 +4,7 @@
 #include <limits>
 #include <map>
 
-#include "support/backends.hpp"
+#include "support/case_lane.hpp"
 #include "support/gemm.hpp"
 
 // Products whose columns a gate joins in pairs. See gemm.cpp for how a case is run.
@@ -18,26 +18,20 @@ using verify::MatrixCase;
 using verify::ResidualCase;
 using verify::Sharing;
 
-struct Types {
-  DType operands, output;
-};
-constexpr auto kTypes = std::to_array<Types>({{DType::F32, DType::F32},
-                                              {DType::F32, DType::BF16},
-                                              {DType::BF16, DType::BF16},
-                                              {DType::BF16, DType::F32},
-                                              {DType::F16, DType::F16},
-                                              {DType::F16, DType::F32},
-                                              {DType::I8, DType::F32},
-                                              {DType::I8, DType::F16}});
+constexpr auto kTypes = std::to_array<ProductTypes>({{DType::F32, DType::F32},
+                                                     {DType::F32, DType::BF16},
+                                                     {DType::BF16, DType::BF16},
+                                                     {DType::BF16, DType::F32},
+                                                     {DType::F16, DType::F16},
+                                                     {DType::F16, DType::F32},
+                                                     {DType::I8, DType::F32},
+                                                     {DType::I8, DType::F16}});
 constexpr auto kOrders = std::to_array({GateOrder::Concatenated, GateOrder::Interleaved});
 constexpr auto kActivations =
     std::to_array({Activation::None, Activation::Relu, Activation::GeluTanh, Activation::Silu});
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-class GemmGate : public LaneTest {
- protected:
-  void expect(const GemmCase& gemm_case) { expect_passes(runtime_, gemm_case, mode()); }
-};
+class GemmGate : public CaseLaneTest<GemmCase> {};
 
 TEST_P(GemmGate, EveryActivationInBothOrders) {
   std::uint64_t i = 0;

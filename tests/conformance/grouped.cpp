@@ -1,7 +1,7 @@
 #include <array>
 #include <gtest/gtest.h>
 
-#include "support/backends.hpp"
+#include "support/case_lane.hpp"
 #include "support/gemm.hpp"
 #include "verify/bound_grouped.hpp"
 
@@ -21,29 +21,18 @@ using verify::MatrixCase;
 using verify::ResidualCase;
 using verify::Sharing;
 
-struct Types {
-  DType operands, output;
-};
-constexpr auto kTypes = std::to_array<Types>({{DType::F32, DType::F32},
-                                              {DType::BF16, DType::BF16},
-                                              {DType::BF16, DType::F32},
-                                              {DType::F16, DType::F16},
-                                              {DType::I8, DType::I32},
-                                              {DType::I8, DType::BF16}});
+constexpr auto kTypes = std::to_array<ProductTypes>({{DType::F32, DType::F32},
+                                                     {DType::BF16, DType::BF16},
+                                                     {DType::BF16, DType::F32},
+                                                     {DType::F16, DType::F16},
+                                                     {DType::I8, DType::I32},
+                                                     {DType::I8, DType::BF16}});
 constexpr auto kExtents = std::to_array<GroupedExtent>({GroupedExtent::Rows, GroupedExtent::Depth});
 constexpr auto kLengths = std::to_array<Lengths>(
     {Lengths::Ragged, Lengths::Even, Lengths::OneHasAll, Lengths::AllEmpty, Lengths::Short});
 
-class GroupedGrid : public LaneTest {
+class GroupedGrid : public CaseLaneTest<GroupedCase, Kernels::OnCpu> {
  protected:
-  /// Passes, or is refused for want of kernels by a backend that has none.
-  void expect(const GroupedCase& x) {
-    const CaseReport report = verify::run_case(runtime_, x, mode());
-    const auto wanted = runtime_.backend() == Backend::Cpu ? CaseReport::Outcome::Passed
-                                                           : CaseReport::Outcome::Refused;
-    EXPECT_EQ(report.outcome, wanted)
-        << x.to_string() << "\n  on " << report.kernel << ": " << report.detail;
-  }
   void expect_both(const GemmCase& rows, const GemmCase& depth, Lengths lengths) {
     expect(grouped(rows, GroupedExtent::Rows, lengths));
     expect(grouped(depth, GroupedExtent::Depth, lengths));

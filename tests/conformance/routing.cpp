@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 #include <limits>
 
-#include "support/backends.hpp"
+#include "support/case_lane.hpp"
 #include "verify/bound_permute.hpp"
 #include "verify/bound_route.hpp"
 
@@ -22,20 +22,7 @@ constexpr auto kFloats = std::to_array<DType>({DType::F32, DType::BF16, DType::F
 constexpr auto kTypes = std::to_array<DType>({DType::F32, DType::BF16, DType::F16, DType::I32,
                                               DType::F8E4M3, DType::F8E5M2, DType::I8, DType::U8});
 
-class RoutingLane : public LaneTest {
- protected:
-  /// Passes, or is refused for want of kernels by a backend that has none.
-  template <class Case>
-  void expect(const Case& x) {
-    const CaseReport report = verify::run_case(runtime_, x, mode());
-    const auto wanted = runtime_.backend() == Backend::Cpu ? CaseReport::Outcome::Passed
-                                                           : CaseReport::Outcome::Refused;
-    EXPECT_EQ(report.outcome, wanted)
-        << x.to_string() << "\n  on " << report.kernel << ": " << report.detail;
-  }
-};
-
-class RouteGrid : public RoutingLane {};
+class RouteGrid : public CaseLaneTest<RouteCase, Kernels::OnCpu> {};
 
 TEST_P(RouteGrid, EveryTypeKindAndContents) {
   std::uint64_t index = 0;
@@ -43,14 +30,14 @@ TEST_P(RouteGrid, EveryTypeKindAndContents) {
     for (int kind = 0; kind < 4; ++kind) {
       for (int contents = 0; contents < 6; ++contents) {
         for (const std::int64_t k : {1, 2, 8}) {
-          expect(RouteCase{.index = ++index,
-                           .tokens = 37,
-                           .experts = 33,
-                           .k = k,
-                           .dtype = dtype,
-                           .kind = static_cast<RouterWeights>(kind),
-                           .scale = index % 2 != 0 ? 1.0F : 2.5F,
-                           .contents = static_cast<Logits>(contents)});
+          expect({.index = ++index,
+                  .tokens = 37,
+                  .experts = 33,
+                  .k = k,
+                  .dtype = dtype,
+                  .kind = static_cast<RouterWeights>(kind),
+                  .scale = index % 2 != 0 ? 1.0F : 2.5F,
+                  .contents = static_cast<Logits>(contents)});
         }
       }
     }
@@ -62,7 +49,7 @@ TEST_P(RouteGrid, RaggedExtents) {
     for (const std::int64_t experts : {1, 2, 8, 255, 256, 257, 513}) {
       for (const std::int64_t k : {std::int64_t{1}, std::min<std::int64_t>(experts, 6), experts}) {
         if (tokens * experts * k > 10'000'000) continue;
-        expect(RouteCase{.tokens = tokens, .experts = experts, .k = k});
+        expect({.tokens = tokens, .experts = experts, .k = k});
       }
     }
   }
@@ -90,28 +77,27 @@ TEST_P(RouteGrid, EveryLayout) {
 // Enough work for several threads and parts.
 TEST_P(RouteGrid, ManyTokens) {
   for (const Logits contents : {Logits::Uniform, Logits::Ties, Logits::Sorted}) {
-    expect(RouteCase{
-        .tokens = 3000, .experts = 64, .k = 8, .dtype = DType::BF16, .contents = contents});
+    expect({.tokens = 3000, .experts = 64, .k = 8, .dtype = DType::BF16, .contents = contents});
   }
 }
 
 GIRIH_FOR_ALL_LANES(RouteGrid);
 
-class PermuteGrid : public RoutingLane {};
+class PermuteGrid : public CaseLaneTest<PermuteCase, Kernels::OnCpu> {};
 
 TEST_P(PermuteGrid, EveryTypeAndRaggedWidth) {
   std::uint64_t index = 0;
   for (const DType dtype : kTypes) {
     for (const std::int64_t columns : {0, 1, 7, 255, 256, 257, 1000}) {
       for (const std::int64_t rows : {0, 1, 65}) {
-        expect(PermuteCase{.index = ++index,
-                           .op = Op::Permute,
-                           .x_rows = 19,
-                           .y_rows = rows,
-                           .columns = columns,
-                           .x_type = dtype,
-                           .y_type = dtype,
-                           .is_special = true});
+        expect({.index = ++index,
+                .op = Op::Permute,
+                .x_rows = 19,
+                .y_rows = rows,
+                .columns = columns,
+                .x_type = dtype,
+                .y_type = dtype,
+                .is_special = true});
       }
     }
   }
@@ -124,16 +110,16 @@ TEST_P(PermuteGrid, UnpermutesEveryPairOfTypes) {
       for (const std::int64_t k : {0, 1, 2, 8}) {
         for (const std::int64_t columns : {1, 255, 256, 600}) {
           for (const bool weighted : {true, false}) {
-            expect(PermuteCase{.index = ++index,
-                               .op = Op::Unpermute,
-                               .x_rows = 50,
-                               .y_rows = 23,
-                               .k = k,
-                               .columns = columns,
-                               .x_type = from,
-                               .y_type = to,
-                               .has_weights = weighted,
-                               .is_special = index % 4 == 0});
+            expect({.index = ++index,
+                    .op = Op::Unpermute,
+                    .x_rows = 50,
+                    .y_rows = 23,
+                    .k = k,
+                    .columns = columns,
+                    .x_type = from,
+                    .y_type = to,
+                    .has_weights = weighted,
+                    .is_special = index % 4 == 0});
           }
         }
       }
@@ -149,23 +135,23 @@ TEST_P(PermuteGrid, EveryLayout) {
         if (turned) std::swap(x.order[0], x.order[1]);
         return x;
       };
-      expect(PermuteCase{.op = op,
-                         .x_rows = 40,
-                         .y_rows = 31,
-                         .k = 3,
-                         .columns = 270,
-                         .x_type = DType::BF16,
-                         .y_type = DType::BF16,
-                         .x = layout((bits & 1) != 0),
-                         .y = layout((bits & 2) != 0),
-                         .indices = layout(op == Op::Unpermute && (bits & 4) != 0)});
+      expect({.op = op,
+              .x_rows = 40,
+              .y_rows = 31,
+              .k = 3,
+              .columns = 270,
+              .x_type = DType::BF16,
+              .y_type = DType::BF16,
+              .x = layout((bits & 1) != 0),
+              .y = layout((bits & 2) != 0),
+              .indices = layout(op == Op::Unpermute && (bits & 4) != 0)});
     }
   }
 }
 
 TEST_P(PermuteGrid, ManyRows) {
-  expect(PermuteCase{.op = Op::Permute, .x_rows = 700, .y_rows = 1400, .columns = 512});
-  expect(PermuteCase{.op = Op::Unpermute, .x_rows = 1400, .y_rows = 700, .k = 2, .columns = 512});
+  expect({.op = Op::Permute, .x_rows = 700, .y_rows = 1400, .columns = 512});
+  expect({.op = Op::Unpermute, .x_rows = 1400, .y_rows = 700, .k = 2, .columns = 512});
 }
 
 GIRIH_FOR_ALL_LANES(PermuteGrid);

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <span>
 
 #include "core/error.hpp"
 #include "girih/bench_cases.hpp"
@@ -24,15 +23,6 @@ struct BenchArguments {
   int threads = 0;
   std::optional<int> rounds;
 };
-
-/// The whole report in place of the last one, or that one stays.
-Status write_report(const std::string& path, const Json& json) {
-  Result<OutputFile> file = OutputFile::create(path);
-  if (!file) return file.error();
-  const std::string text = json.dump(1) + '\n';
-  GIRIH_TRY(file->write(std::as_bytes(std::span(text))));
-  return file->commit();
-}
 
 Result<std::vector<std::unique_ptr<Peer>>> load_peers(const BenchArguments& arguments,
                                                       Backend backend, int threads) {
@@ -174,6 +164,7 @@ void add_bench(CLI::App& app, Action& action) {
       "  girih bench gemm --backend cuda --ladder square,tessl --dtype bf16,f16 --layout NN,NT "
       "--against cublaslt");
   gemm->callback([arguments, &action] { action = [arguments] { return run(*arguments); }; });
+  add_bench_grouped(*bench, action);
   add_bench_launches(*bench, action);
 }
 

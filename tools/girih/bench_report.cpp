@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <functional>
+#include <span>
 
+#include "core/error.hpp"
 #include "core/format.hpp"
+#include "io/file.hpp"
 
 namespace girih::cli {
 namespace {
@@ -12,10 +15,6 @@ namespace {
 double gflops(const BenchShape& shape, double seconds) {
   return 2.0 * static_cast<double>(shape.m) * static_cast<double>(shape.n) *
          static_cast<double>(shape.k) * static_cast<double>(shape.batch) / seconds * 1e-9;
-}
-
-Json to_json(const Interval& interval) {
-  return {{"median", interval.median}, {"low", interval.low}, {"high", interval.high}};
 }
 
 Json case_to_json(const BenchCase& bench) {
@@ -29,7 +28,7 @@ Json case_to_json(const BenchCase& bench) {
           {"layout", name(bench.layout)}};
 }
 
-Json to_json(const BenchRow& row) {
+Json row_to_json(const BenchRow& row) {
   Json peers = Json::array();
   for (const BenchPeer& peer : row.peers) {
     Json entry = {{"name", peer.times.name},
@@ -89,7 +88,7 @@ std::vector<PeerSummary> summarise(const std::vector<BenchRow>& rows,
   return summaries;
 }
 
-Json to_json(const std::vector<PeerSummary>& summaries) {
+Json summary_to_json(const std::vector<PeerSummary>& summaries) {
   Json means = Json::object(), least = Json::object(), costs = Json::object();
   for (const PeerSummary& each : summaries) {
     means[each.name] = geometric_mean(each.ratios);
@@ -137,11 +136,23 @@ std::string describe(const BenchCase& bench) {
 
 }  // namespace
 
+Status write_report(const std::string& path, const Json& json) {
+  Result<OutputFile> file = OutputFile::create(path);
+  if (!file) return file.error();
+  const std::string text = json.dump(1) + '\n';
+  GIRIH_TRY(file->write(std::as_bytes(std::span(text))));
+  return file->commit();
+}
+
+Json to_json(const Interval& interval) {
+  return {{"median", interval.median}, {"low", interval.low}, {"high", interval.high}};
+}
+
 Json to_json(const BenchReport& report) {
   Json peers = Json::object();
   for (const auto& [name, description] : report.peers) peers[name] = description;
   Json shapes = Json::array(), failures = Json::array(), groups = Json::array();
-  for (const BenchRow& row : report.rows) shapes.push_back(to_json(row));
+  for (const BenchRow& row : report.rows) shapes.push_back(row_to_json(row));
   for (const BenchFailure& failure : report.failures) {
     Json entry = case_to_json(failure.bench);
     entry["error"] = failure.error.message;
@@ -150,8 +161,8 @@ Json to_json(const BenchReport& report) {
   for (const Group& group : groups_of(report.rows)) {
     Json entry = {
         {"ladder", group.ladder}, {"dtype", name(group.dtype)}, {"layout", name(group.layout)}};
-    entry.update(
-        to_json(summarise(report.rows, [&](const BenchRow& row) { return group.holds(row); })));
+    entry.update(summary_to_json(
+        summarise(report.rows, [&](const BenchRow& row) { return group.holds(row); })));
     groups.push_back(std::move(entry));
   }
   const BenchCase& first =
@@ -174,7 +185,7 @@ Json to_json(const BenchReport& report) {
       {"shapes", std::move(shapes)},
       {"failures", std::move(failures)},
       {"groups", std::move(groups)}};
-  json.update(to_json(summarise(report.rows, any)));
+  json.update(summary_to_json(summarise(report.rows, any)));
   return json;
 }
 

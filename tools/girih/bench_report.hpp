@@ -26,6 +26,9 @@ struct BenchReport {
   std::vector<BenchFailure> failures;
 };
 
+/// The whole report in place of the last one, or that one stays.
+Status write_report(const std::string& path, const Json& json);
+Json to_json(const Interval& interval);
 /// The object that docs/measuring.md describes.
 Json to_json(const BenchReport& report);
 /// The same as a table, then geometric means and the least ratios.

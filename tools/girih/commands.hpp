@@ -25,8 +25,12 @@ using Action = std::function<Result<int>()>;
 void add_probe(CLI::App& app, Action& action);
 void add_kernels(CLI::App& app, Action& action);
 void add_plan(CLI::App& app, Action& action);
+/// `plan grouped_gemm`, a sub-command of `plan`.
+void add_plan_grouped(CLI::App& plan, Action& action);
 void add_gemm(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
+/// `bench grouped_gemm`, a sub-command of `bench`.
+void add_bench_grouped(CLI::App& bench, Action& action);
 /// `bench launches`, a sub-command of `bench`.
 void add_bench_launches(CLI::App& bench, Action& action);
 void add_verify(CLI::App& app, Action& action);

@@ -1,16 +1,13 @@
 #include <memory>
 
 #include "core/checked.hpp"
-#include "core/environment.hpp"
 #include "core/error.hpp"
 #include "girih/commands.hpp"
 #include "girih/convert.hpp"
 #include "girih/operand_file.hpp"
 #include "girih/options.hpp"
-#include "girih/print.hpp"
 #include "girih/product.hpp"
-#include "plan/gemm.hpp"
-#include "runtime/registry.hpp"
+#include "girih/show_plan.hpp"
 
 namespace girih::cli {
 namespace {
@@ -21,15 +18,6 @@ struct PlanOptions {
   std::optional<std::int64_t> m, n, k, batch;
   std::string device;
 };
-
-std::string fixture_names() {
-  std::string names;
-  for (const DeviceInfo& fixture : device_fixtures()) {
-    if (!names.empty()) names += ", ";
-    names += fixture.name;
-  }
-  return names;
-}
 
 /// A row-major array of these extents, stored transposed where the product uses it so.
 Result<ArrayInfo> make_info(const PlanOptions& options, std::int64_t rows, std::int64_t columns,
@@ -72,47 +60,11 @@ Result<GemmProblem> make_problem(const PlanOptions& options) {
   return check(make_spec(*a, *b, options.product));
 }
 
-Result<Plan> explain_for_fixture(const GemmProblem& problem, const PlanOptions& options) {
-  const DeviceInfo* const device = find_fixture(options.device);
-  if (device == nullptr) {
-    return error(Code::InvalidOption, "device {} is not known; known are {}", options.device,
-                 fixture_names());
-  }
-  if (options.product.backend && *options.product.backend != device->backend) {
-    return error(Code::InvalidOption, "device {} is of backend {}, not {}", options.device,
-                 name(device->backend), name(*options.product.backend));
-  }
-  const int threads = thread_count(options.product);
-  return explain(problem, {.device = device,
-                           .kernels = kernels_of(device->backend),
-                           .threads = threads > 0 ? threads : device->cores,
-                           .forced_kernel = {}});
-}
-
-Result<Plan> explain_for_this_machine(const GemmProblem& problem, const PlanOptions& options) {
-  const Result<Environment> environment = read_environment();
-  if (!environment) return environment.error();
-  const auto device = open_device(
-      {.backend = options.product.backend, .threads = thread_count(options.product)}, *environment);
-  if (!device) return device.error();
-  return explain(problem, {.device = &(*device)->info(),
-                           .kernels = (*device)->kernels(),
-                           .threads = (*device)->threads(),
-                           .forced_kernel = environment->force_kernel});
-}
-
 Result<int> run(const PlanOptions& options) {
   const Result<GemmProblem> problem = make_problem(options);
   if (!problem) return problem.error();
-  const Result<Plan> plan = options.device.empty() ? explain_for_this_machine(*problem, options)
-                                                   : explain_for_fixture(*problem, options);
-  if (!plan) return plan.error();
-  if (options.product.json) {
-    print_json(to_json(*plan));
-  } else {
-    std::fputs(plan->to_string().c_str(), stdout);
-  }
-  return kDone;
+  return show_plan(options.product, options.device,
+                   [&](const SelectionContext& context) { return explain(*problem, context); });
 }
 
 void check_forms(const PlanOptions& options) {
@@ -156,6 +108,7 @@ void add_plan(CLI::App& app, Action& action) {
     check_forms(*options);
     action = [options] { return run(*options); };
   });
+  add_plan_grouped(*plan, action);
 }
 
 }  // namespace girih::cli

@@ -23,6 +23,29 @@ float log_sigmoid(float x) noexcept {
   return std::min(x, 0.0F) - std::log1p(std::exp(-std::fabs(x)));
 }
 
+/// What a token writes of its experts, in order.
+struct Slots {
+  std::int32_t* chosen = nullptr;
+  float* weights = nullptr;
+  std::int64_t chosen_stride = 1, weight_stride = 1;
+
+  [[nodiscard]] std::int32_t& expert(std::int64_t s) const noexcept {
+    return chosen[s * chosen_stride];
+  }
+  [[nodiscard]] float& weight(std::int64_t s) const noexcept { return weights[s * weight_stride]; }
+
+  /// Puts an expert among the first `held` where it belongs, and those behind it one further on.
+  void insert(std::int64_t held, float logit, std::int64_t index) const noexcept {
+    std::int64_t s = held;
+    for (; s > 0 && precedes(logit, weight(s - 1)); --s) {
+      weight(s) = weight(s - 1);
+      expert(s) = expert(s - 1);
+    }
+    weight(s) = logit;
+    expert(s) = static_cast<std::int32_t>(index);
+  }
+};
+
 class Router {
  public:
   explicit Router(const RouteCall& call) noexcept
@@ -36,9 +59,10 @@ class Router {
     std::int32_t* const counts = counts_of(part);
     std::fill_n(counts, problem_.experts, 0);
     for (std::int64_t t = first(part); t < first(part + 1); ++t) {
-      choose_experts(t);
-      weigh(t);
-      for (std::int64_t s = 0; s < problem_.k; ++s) ++counts[chosen(t, s)];
+      const Slots slots = slots_of(t);
+      choose_experts(t, slots);
+      weigh(t, slots);
+      for (std::int64_t s = 0; s < problem_.k; ++s) ++counts[slots.expert(s)];
     }
   }
 
@@ -59,8 +83,9 @@ class Router {
   void place(std::int64_t part) const noexcept {
     std::int32_t* const next = counts_of(part);
     for (std::int64_t t = first(part); t < first(part + 1); ++t) {
+      const Slots slots = slots_of(t);
       for (std::int64_t s = 0; s < problem_.k; ++s) {
-        const std::int32_t row = next[chosen(t, s)]++;
+        const std::int32_t row = next[slots.expert(s)]++;
         to_.rows[problem_.rows.at(t, s)] = row;
         to_.sources[problem_.sources.at(row, 0)] = static_cast<std::int32_t>(t);
       }
@@ -74,11 +99,9 @@ class Router {
   [[nodiscard]] std::int32_t* counts_of(std::int64_t part) const noexcept {
     return counts_ + part * problem_.experts;
   }
-  [[nodiscard]] std::int32_t& chosen(std::int64_t t, std::int64_t s) const noexcept {
-    return to_.chosen[problem_.chosen.at(t, s)];
-  }
-  [[nodiscard]] float& weight(std::int64_t t, std::int64_t s) const noexcept {
-    return to_.weights[problem_.weights.at(t, s)];
+  [[nodiscard]] Slots slots_of(std::int64_t t) const noexcept {
+    return {to_.chosen + problem_.chosen.at(t, 0), to_.weights + problem_.weights.at(t, 0),
+            problem_.chosen.column_stride, problem_.weights.column_stride};
   }
 
   /// Calls `visit(first expert, logits, count)` for a token's logits, a block at a time.
@@ -94,61 +117,60 @@ class Router {
     }
   }
 
-  /// The k first of the row in order, by insertion: their logits lie in `weights` meanwhile.
-  void choose_experts(std::int64_t t) const noexcept {
+  /// The k first of the row in order, by insertion: their logits lie in the weights meanwhile.
+  void choose_experts(std::int64_t t, const Slots& slots) const noexcept {
+    const std::int64_t k = problem_.k;
     std::int64_t held = 0;
+    float last = 0;  // of the slots held
     for_each_block(t, [&](std::int64_t begin, const float* logits, std::int64_t count) noexcept {
       for (std::int64_t i = 0; i < count; ++i) {
-        const bool is_full = held == problem_.k;
-        if (is_full && !precedes(logits[i], weight(t, held - 1))) continue;
-        std::int64_t s = is_full ? held - 1 : held++;
-        for (; s > 0 && precedes(logits[i], weight(t, s - 1)); --s) {
-          weight(t, s) = weight(t, s - 1);
-          chosen(t, s) = chosen(t, s - 1);
-        }
-        weight(t, s) = logits[i];
-        chosen(t, s) = static_cast<std::int32_t>(begin + i);
+        if (held == k && !precedes(logits[i], last)) continue;
+        held = std::min(held + 1, k);
+        slots.insert(held - 1, logits[i], begin + i);
+        last = slots.weight(held - 1);
       }
     });
   }
 
-  void weigh(std::int64_t t) const noexcept {
+  void weigh(std::int64_t t, const Slots& slots) const noexcept {
+    const std::int64_t k = problem_.k;
     switch (problem_.kind) {
       case RouterWeights::SoftmaxOfChosen:
-        return normalise(t);
+        return normalise(slots);
       case RouterWeights::SoftmaxOfAll:
-        return normalise_over_all(t);
+        return normalise_over_all(t, slots);
       case RouterWeights::Sigmoid:
-        for (std::int64_t s = 0; s < problem_.k; ++s) {
-          weight(t, s) = problem_.scale / (1 + std::exp(-weight(t, s)));
+        for (std::int64_t s = 0; s < k; ++s) {
+          slots.weight(s) = problem_.scale / (1 + std::exp(-slots.weight(s)));
         }
         return;
       case RouterWeights::SigmoidOfChosen:
-        for (std::int64_t s = 0; s < problem_.k; ++s) weight(t, s) = log_sigmoid(weight(t, s));
-        return normalise(t);
+        for (std::int64_t s = 0; s < k; ++s) slots.weight(s) = log_sigmoid(slots.weight(s));
+        return normalise(slots);
     }
   }
 
   /// Turns logarithms, the first of which is the largest, into weights.
-  void normalise(std::int64_t t) const noexcept {
-    const float largest = weight(t, 0);
+  void normalise(const Slots& slots) const noexcept {
+    const float largest = slots.weight(0);
     float sum = 0;
     for (std::int64_t s = 0; s < problem_.k; ++s) {
-      weight(t, s) = std::exp(weight(t, s) - largest);
-      sum += weight(t, s);
+      slots.weight(s) = std::exp(slots.weight(s) - largest);
+      sum += slots.weight(s);
     }
-    for (std::int64_t s = 0; s < problem_.k; ++s)
-      weight(t, s) = weight(t, s) / sum * problem_.scale;
+    for (std::int64_t s = 0; s < problem_.k; ++s) {
+      slots.weight(s) = slots.weight(s) / sum * problem_.scale;
+    }
   }
 
-  void normalise_over_all(std::int64_t t) const noexcept {
-    const float largest = weight(t, 0);
+  void normalise_over_all(std::int64_t t, const Slots& slots) const noexcept {
+    const float largest = slots.weight(0);
     float sum = 0;
     for_each_block(t, [&](std::int64_t, const float* logits, std::int64_t count) noexcept {
       for (std::int64_t i = 0; i < count; ++i) sum += std::exp(logits[i] - largest);
     });
     for (std::int64_t s = 0; s < problem_.k; ++s) {
-      weight(t, s) = std::exp(weight(t, s) - largest) / sum * problem_.scale;
+      slots.weight(s) = std::exp(slots.weight(s) - largest) / sum * problem_.scale;
     }
   }
 
