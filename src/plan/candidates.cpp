@@ -118,6 +118,15 @@ int worthwhile_threads(double seconds, int limit) noexcept {
   return std::max(static_cast<int>(threads), 1);
 }
 
+Streaming stream(double bytes, double seconds, const SelectionContext& context) noexcept {
+  constexpr double kBytesPerSecondOfThread = 8e9, kSecondsPerCall = 1e-6;
+  const double alone = bytes / kBytesPerSecondOfThread + seconds;
+  const int threads = worthwhile_threads(alone, context.threads);
+  const double bandwidth = context.device->memory_gb_per_s * 1e9;
+  const double traffic = bandwidth > 0 ? bytes / bandwidth : 0;
+  return {threads, std::max(alone / threads, traffic) + kSecondsPerCall};
+}
+
 std::string describe_seconds(double seconds) {
   if (seconds < 1e-3) return formatted("{:.3g} us", seconds * 1e6);
   if (seconds < 1) return formatted("{:.3g} ms", seconds * 1e3);

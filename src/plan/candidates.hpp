@@ -77,6 +77,12 @@ Status check_workspace(std::optional<std::int64_t> given, std::int64_t needed,
 /// Threads worth using for `seconds` of work of one thread: a region costs about a microsecond, so
 /// each thread gets at least 15 of them.
 int worthwhile_threads(double seconds, int limit) noexcept;
+/// What goes through `bytes` of memory once on the CPU, and computes for `seconds` of one thread.
+struct Streaming {
+  int threads = 1;
+  double seconds = 0;  ///< predicted
+};
+Streaming stream(double bytes, double seconds, const SelectionContext& context) noexcept;
 
 /// Renders a time: "1.2 ms".
 std::string describe_seconds(double seconds);

@@ -1,14 +1,10 @@
 #include "plan/elementwise.hpp"
 
-#include <algorithm>
-
 #include "plan/candidates.hpp"
 
 namespace girih::inline v0 {
 namespace {
 
-constexpr double kBytesPerSecondOfThread = 8e9;
-constexpr double kSecondsPerCall = 1e-6;
 constexpr double kSecondsPerLaunch = 2e-6;  // on a GPU
 
 Demand demand_of(const ElementwiseProblem& problem) noexcept {
@@ -24,13 +20,11 @@ ElementwiseSelection candidate(const ElementwiseProblem& problem, const KernelIn
         problem.bytes() / (context.device->memory_gb_per_s * 1e9) + kSecondsPerLaunch;
     return choice;
   }
-  const double alone = problem.bytes() / kBytesPerSecondOfThread;
+  const auto [threads, seconds] = stream(problem.bytes(), 0, context);
   ElementwiseSelection choice;
   choice.kernel = &kernel;
-  choice.threads = worthwhile_threads(alone, context.threads);
-  const double bandwidth = context.device->memory_gb_per_s * 1e9;
-  const double traffic = bandwidth > 0 ? problem.bytes() / bandwidth : 0;
-  choice.predicted_seconds = std::max(alone / choice.threads, traffic) + kSecondsPerCall;
+  choice.threads = threads;
+  choice.predicted_seconds = seconds;
   return choice;
 }
 

@@ -12,7 +12,6 @@ namespace {
 constexpr double kSecondsPerCall = 1e-6;
 /// Of one thread: a logit compared, an exponential, a pair placed.
 constexpr double kSecondsPerLogit = 2e-9, kSecondsPerExponential = 8e-9, kSecondsPerPair = 20e-9;
-constexpr double kBytesPerSecondOfThread = 8e9;
 /// A term of an un-permute, beside its bytes.
 constexpr double kSecondsPerTerm = 0.4e-9;
 /// Tokens of a part at least: a part costs a pass over its counts.
@@ -59,14 +58,12 @@ double terms_of(const UnpermuteProblem& problem) noexcept {
 template <class Problem>
 PermuteSelection candidate(const Problem& problem, const KernelInfo& kernel,
                            const SelectionContext& context) noexcept {
-  const double alone =
-      problem.bytes() / kBytesPerSecondOfThread + terms_of(problem) * kSecondsPerTerm;
+  const auto [threads, seconds] =
+      stream(problem.bytes(), terms_of(problem) * kSecondsPerTerm, context);
   PermuteSelection choice;
   choice.kernel = &kernel;
-  choice.threads = worthwhile_threads(alone, context.threads);
-  const double bandwidth = context.device->memory_gb_per_s * 1e9;
-  const double traffic = bandwidth > 0 ? problem.bytes() / bandwidth : 0;
-  choice.predicted_seconds = std::max(alone / choice.threads, traffic) + kSecondsPerCall;
+  choice.threads = threads;
+  choice.predicted_seconds = seconds;
   return choice;
 }
 
