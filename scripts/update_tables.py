@@ -6,7 +6,9 @@ Usage: scripts/update_tables.py           rewrite both
        scripts/update_tables.py --check   fail if either is not what the results say
 """
 import json
+import math
 import pathlib
+import statistics
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -86,14 +88,26 @@ def summed_up(report):
     return table(titles, rows)
 
 
+def cost_ratios(report):
+    """What the epilogue costs over what it costs the peer: the geometric mean over the shapes whose
+    costs are above 0 in both intervals."""
+    logs = {}
+    for shape in report["shapes"]:
+        for peer in shape["peers"]:
+            costs = [entry.get("epilogue_cost") for entry in (shape, peer)]
+            if all(cost and cost["low"] > 0 for cost in costs):
+                logs.setdefault(peer["name"], []).append(
+                    math.log(costs[0]["median"] / costs[1]["median"]))
+    return {name: math.exp(statistics.mean(each)) for name, each in logs.items()}
+
+
 def gemm(path, report, whole):
     means = ", ".join(f"{name} {mean:.2f} (least {report['least_ratio'][name]:.2f})"
                       for name, mean in report["geometric_mean_ratio"].items())
     is_small = len(report["shapes"]) <= MOST_ROWS
     body = every_product(report) if whole or is_small else summed_up(report)
     more = "" if whole or is_small else " Every product: `docs/results.md`."
-    costs = ", ".join(f"{name} {ratio:.2f}"
-                      for name, ratio in report.get("epilogue_cost_ratio", {}).items())
+    costs = ", ".join(f"{name} {ratio:.2f}" for name, ratio in cost_ratios(report).items())
     costs = f" Cost of the epilogue over the peer's, where it can be told from 0: {costs}." if costs else ""
     missing = (f" {len(report['failures'])} products could not be timed."
                if report["failures"] else "")

@@ -15,7 +15,6 @@ namespace {
 
 /// |a * b| <= 2^14 for int8, so that 131071 terms stay below 2^31.
 constexpr std::int64_t kMaxInt8K = 131071;
-/// What a backend may ask of `GemmCall::scratch`.
 
 bool is_operand_type(DType type) noexcept {
   switch (type) {

@@ -108,10 +108,16 @@ void describe_choice(const Demand& demand, const SelectionContext& context, cons
           {std::string(kernel.name), describe(reason, demand, kernel, context)});
       continue;
     }
+    const auto offer = candidate(kernel);
+    if (offer.kernel == nullptr) {
+      plan.rejected.push_back({std::string(kernel.name), "declines these extents"});
+      continue;
+    }
     // A measured choice, or one for its reduction class, may have the longer prediction.
-    const double seconds = candidate(kernel).predicted_seconds;
-    const char* const verdict =
-        seconds < plan.predicted_seconds ? "passed over: predicted " : "slower: predicted ";
+    const double seconds = offer.predicted_seconds;
+    const char* const verdict = seconds < plan.predicted_seconds    ? "passed over: predicted "
+                                : seconds == plan.predicted_seconds ? "no faster: predicted "
+                                                                    : "slower: predicted ";
     plan.rejected.push_back({std::string(kernel.name), verdict + describe_seconds(seconds)});
   }
 }

@@ -37,8 +37,9 @@ constexpr double kPingPong = 0.934;         // main loop of a ping-pong tile, re
 constexpr double kPingPongPower = 1.035;    // sustained rate of tiles whose products never pause
 constexpr double kReduce = 2.16;            // the second kernel of a split product
 constexpr double kReduceBytes = 4.15e6;     // a us: partials, written and read
-constexpr double kExchange = 2.0;           // a cluster that splits K: two synchronisations
-constexpr double kExchangeBytes = 39.7;     // a cycle, between the memories of a cluster
+constexpr double kGateElements = 2.2e11;  // a s: columns of the product that a second kernel joins
+constexpr double kExchange = 2.0;         // a cluster that splits K: two synchronisations
+constexpr double kExchangeBytes = 39.7;   // a cycle, between the memories of a cluster
 // Main loop of a cluster that splits K, relative: 1.1 measured at 2048 x 512 x 2560, 1.7 to 2.2 at
 // 2048 x 328 x 10240.
 constexpr double kSplitLoop = 1.5;
@@ -62,6 +63,16 @@ struct Form {
   bool swapped = false;
 };
 
+/// Where tiles leave through boxes or whole sectors, see the kernels' StoreMode.
+bool has_fast_epilogue(const GemmProblem& problem) noexcept {
+  const MatrixLayout& c = problem.c;
+  if (problem.reads_c() || problem.residual || problem.a_scale || problem.b_scale) return false;
+  const std::int64_t step = bit_width(c.dtype) == 32 ? 2 : 8;  // elements of a piece
+  const bool rows = problem.m <= 1 || c.column_stride != 1 || c.row_stride % step == 0;
+  return rows && c.alignment >= step * bit_width(c.dtype) / 8 &&
+         (step == 2 || problem.c_columns() % 8 == 0);
+}
+
 /// A product as a tile sees it.
 class TileModel {
  public:
@@ -74,8 +85,7 @@ class TileModel {
         b_(cuda_operand_b(problem).major),
         stages_(ceil_div(problem.k, tile_.depth)),
         out_bytes_(bit_width(problem.c.dtype) / 8.0),
-        fast_epilogue_(!problem.reads_c() && !problem.residual && !problem.a_scale &&
-                       !problem.b_scale && (out_bytes_ == 4 || problem.n % 8 == 0)) {}
+        fast_epilogue_(has_fast_epilogue(problem)) {}
 
   [[nodiscard]] bool allows(const Form& form) const noexcept {
     const std::int64_t rows = ceil_div(form.swapped ? problem_.n : problem_.m, tile_.rows);
@@ -321,18 +331,11 @@ GemmSelection joined_candidate(const GemmProblem& problem, const KernelInfo& ker
   GemmSelection choice;
   if (!cuda_gate_halves(problem, kernel) || !counts_fit(problem)) return choice;
   const TileModel model(problem, kernel, device);
-  Form best;
-  double microseconds = std::numeric_limits<double>::infinity();
-  for (const auto& [rows, columns] : {std::pair{1, 1}, {2, 1}, {1, 2}}) {
-    const Form form{.cluster_rows = rows, .cluster_columns = columns};
-    if (!model.allows(form) || model.predict(form) >= microseconds) continue;
-    microseconds = model.predict(form);
-    best = form;
-  }
-  if (microseconds == std::numeric_limits<double>::infinity()) return choice;
-  choice.band = default_band(kernel, best);
+  const Form form;
+  if (!model.allows(form)) return choice;
+  choice.band = default_band(kernel, form);
   choice.joins_halves = true;
-  set_form(problem, kernel, device, best, microseconds, choice);
+  set_form(problem, kernel, device, form, model.predict(form), choice);
   return choice;
 }
 
@@ -348,7 +351,7 @@ GemmSelection gated_candidate(const GemmProblem& problem, const KernelInfo& kern
                           static_cast<double>(problem.batch);
   const double result_bytes = static_cast<double>(bit_width(problem.c.dtype)) / 16;  // of half
   choice.predicted_seconds +=
-      kReduce * 1e-6 +
+      kReduce * 1e-6 + elements / kGateElements +
       elements * (4 + result_bytes) / (context.device->memory_gb_per_s * 1e9 * kMemoryShare);
   const GemmSelection joined = joined_candidate(problem, kernel, *context.device);
   const bool is_faster = joined.predicted_seconds < choice.predicted_seconds;

@@ -8,7 +8,8 @@
 namespace girih::inline v0 {
 namespace {
 
-constexpr std::int64_t kLeastRows = 64;
+constexpr std::int64_t kLeastRows =
+    8;  // less would not keep the pieces of a column-major A aligned
 
 std::int64_t sums_ld(const GemmProblem& problem) noexcept {
   return round_up(problem.n, 4);
@@ -25,9 +26,10 @@ std::int64_t sums_bytes(std::int64_t batch, std::int64_t m, std::int64_t ld) noe
 /// Where boxes can write C, and the epilogue is one that their kernels have.
 bool has_box_epilogue(const GemmProblem& problem) noexcept {
   const MatrixLayout& c = problem.c;
+  const bool rows =
+      problem.m <= 1 || (c.row_stride >= problem.c_columns() && c.row_stride % 8 == 0);
   const bool boxes = bit_width(c.dtype) == 16 && c.alignment >= 16 && c.column_stride == 1 &&
-                     c.row_stride >= problem.c_columns() && c.row_stride % 8 == 0 &&
-                     c.batch_stride % 8 == 0 && problem.c_columns() % 8 == 0;
+                     rows && c.batch_stride % 8 == 0 && problem.c_columns() % 8 == 0;
   return boxes && !problem.residual && !problem.a_scale && !problem.b_scale &&
          (!problem.bias || problem.bias->stride == 1);
 }
@@ -54,9 +56,7 @@ std::optional<CudaGateHalves> cuda_gate_halves(const GemmProblem& problem,
 
 GemmProblem cuda_gate_product(const GemmProblem& problem, std::int64_t batch,
                               std::int64_t m) noexcept {
-  GemmProblem product = problem;
-  product.batch = batch;
-  product.m = m;
+  GemmProblem product = cuda_piece(problem, batch, m, problem.n);
   product.c = {.dtype = DType::F32,
                .row_stride = sums_ld(problem),
                .column_stride = 1,
@@ -86,8 +86,8 @@ CudaGateParts cuda_gate_parts(const GemmProblem& problem, const KernelInfo& kern
     if (is_small || parts.bytes <= kCudaWorkspaceLimit) return parts;
     if (parts.batch > 1) {
       parts.batch = ceil_div(parts.batch, 2);
-    } else {  // at least kLeastRows - 1 rows less
-      parts.m = round_up(ceil_div(parts.m, 2), kLeastRows);
+    } else {
+      parts.m = round_up(ceil_div(parts.m, 2), parts.m > 128 ? 64 : kLeastRows);
     }
   }
 }

@@ -82,14 +82,24 @@ std::int64_t half_of(std::int64_t extent) noexcept {
 
 std::int64_t piece_bytes(const GemmProblem& problem, const CudaGemmPieces& piece,
                          int splits) noexcept {
-  GemmProblem part = problem;
-  part.batch = piece.batch;
-  part.m = piece.m;
-  part.n = piece.n;
-  return cuda_gemm_layout(part, splits).bytes;
+  return cuda_gemm_layout(cuda_piece(problem, piece.batch, piece.m, piece.n), splits).bytes;
 }
 
 }  // namespace
+
+GemmProblem cuda_piece(const GemmProblem& problem, std::int64_t batch, std::int64_t m,
+                       std::int64_t n) noexcept {
+  GemmProblem piece = problem;
+  piece.batch = batch;
+  piece.m = m;
+  piece.n = n;
+  if (batch == problem.batch) return piece;
+  for (MatrixLayout* x : {&piece.a, &piece.b}) {
+    const std::int64_t bytes = x->batch_stride * bit_width(x->dtype) / 8;
+    if (bytes != 0) x->alignment = std::min(x->alignment, bytes & -bytes);
+  }
+  return piece;
+}
 
 CudaOperand cuda_operand_a(const GemmProblem& problem) noexcept {
   return operand(problem.a, problem.m, problem.k, problem.a.row_stride, problem.a.column_stride,
@@ -111,7 +121,8 @@ CudaGemmLayout cuda_gemm_layout(const GemmProblem& problem, int splits) noexcept
     if (layout.b.packed) layout.b_at = take(used, packed_bytes(layout.b, k, batch));
   }
   layout.stages_c = n > 1 && problem.c.column_stride != 1;
-  layout.c_ld = layout.stages_c ? round_up(n, 8) : problem.c.row_stride;
+  // A single row's distance to the next may be any number.
+  layout.c_ld = layout.stages_c || m <= 1 ? round_up(n, 8) : problem.c.row_stride;
   layout.c_batch_stride = layout.stages_c ? layout.c_ld * m : problem.c.batch_stride;
   if (layout.stages_c) {
     layout.c_at = take(used, bytes_of({bit_width(problem.c.dtype) / 8, layout.c_ld, m, batch}));

@@ -40,6 +40,10 @@ struct CudaGemmPieces {
   /// Of the largest one's workspace. Beyond the limit only where 64 x 64 elements of C need more.
   std::int64_t bytes = 0;
 };
+/// A piece of this size, wherever it begins: products of a batch are no better aligned than their
+/// distance is.
+GemmProblem cuda_piece(const GemmProblem& problem, std::int64_t batch, std::int64_t m,
+                       std::int64_t n) noexcept;
 /// `splits` as for `cuda_gemm_layout`.
 CudaGemmPieces cuda_gemm_pieces(const GemmProblem& problem, int splits) noexcept;
 

@@ -95,6 +95,10 @@ void note_cuda(const GemmProblem& asked, const GemmSelection& choice,
                     "workspace within {} MiB",
                     parts.m, parts.batch, kCudaWorkspaceLimit >> 20));
     }
+    if (parts.bytes > kCudaWorkspaceLimit) {
+      notes.push_back(formatted("the workspace exceeds {} MiB: {} rows of sums are more",
+                                kCudaWorkspaceLimit >> 20, parts.m));
+    }
     problem = cuda_gate_product(asked, parts.batch, parts.m);
   }
   if (choice.kernel->form != cuda::TileForm::None) note_wgmma(problem, choice, splits, notes);
@@ -154,7 +158,7 @@ Result<GemmSelection> select(const GemmProblem& problem, const SelectionContext&
     const bool is_metal = context.device->backend == Backend::Metal;
     return error(Code::GemmNoKernel, "no kernel for a product of {} x {} x {}, batch {}: {}",
                  problem.m, problem.n, problem.k, problem.batch,
-                 is_metal ? metal_gemm_limits() : "matrix rows count to 2^31 - 1");
+                 is_metal ? metal_gemm_limits() : "matrix rows count to 2^31 - 1025");
   }
   GIRIH_TRY(check_workspace(problem.workspace_bytes, best->workspace_bytes, *best->kernel));
   return best;

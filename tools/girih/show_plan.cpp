@@ -24,11 +24,13 @@ Result<Plan> explain_for_fixture(const ProductOptions& options, const std::strin
     return error(Code::InvalidOption, "device {} is of backend {}, not {}", name,
                  girih::name(device->backend), girih::name(*options.backend));
   }
+  const Result<Environment> environment = read_environment();
+  if (!environment) return environment.error();
   const int threads = thread_count(options);
   return explain({.device = device,
                   .kernels = kernels_of(device->backend),
                   .threads = threads > 0 ? threads : device->cores,
-                  .forced_kernel = {}});
+                  .forced_kernel = environment->force_kernel});
 }
 
 Result<Plan> explain_for_this_machine(const ProductOptions& options, const Explain& explain) {

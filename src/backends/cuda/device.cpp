@@ -122,6 +122,7 @@ CudaDevice::~CudaDevice() {
   const Inside inside(home_);
   if (!home_.is_captured()) (void)cudaStreamSynchronize(home_.stream());
   retired_.finish(home_);
+  overlays_.unload();
   for (const cudaEvent_t event : events_) {
     if (event != nullptr) (void)cudaEventDestroy(event);
   }

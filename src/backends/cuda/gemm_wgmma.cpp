@@ -186,12 +186,12 @@ class Lowered {
   }
 
   /// B as two matrices, each of half a tile's columns.
-  Status encode_halves(CUtensorMap& map, const CudaGateHalves& halves, int share) noexcept {
+  Status encode_halves(CUtensorMap& map, const CudaGateHalves& halves) noexcept {
     const bool k_major = halves.major == Major::K;
     const std::int64_t extent = problem_.c_columns(), k = problem_.k;
     return encode(map, b_.data, element_of(problem_.a.dtype), k_major ? k : extent,
                   k_major ? extent : k, halves.ld, 2, halves.stride,
-                  operand_box(halves.major, tile_.cols, tile_.depth, k_major ? 2 : share));
+                  operand_box(halves.major, tile_.cols, tile_.depth, k_major ? 2 : 1));
   }
 
   void set_gate(GemmParams& p) const noexcept {
@@ -239,9 +239,9 @@ class Lowered {
     p.cluster_shift = std::countr_zero(blocks);
   }
 
-  /// A cluster that splits K makes one unit; of the others there are as many as make the same
-  /// number of turns as all that are resident would, so that no turn has idle multiprocessors but
-  /// the last of some: 224 units on 112 of 132 multiprocessors, not 132 and then 92.
+  /// A cluster that splits K makes one unit. Of the others there are as few as make the same number
+  /// of turns as all that are resident would: 224 units in two turns of 112 multiprocessors, not of
+  /// 132 and then 92.
   [[nodiscard]] std::uint32_t clusters(const GemmParams& p) const noexcept {
     const std::uint32_t units = p.order.units;
     if (p.cluster_split > 1) return units;
@@ -257,7 +257,7 @@ class Lowered {
     GIRIH_TRY(encode_operand(p.a, rows, tile_.rows, call_.selection.cluster_columns));
     const auto halves =
         problem_.gate ? cuda_gate_halves(problem_, *call_.selection.kernel) : std::nullopt;
-    GIRIH_TRY(halves ? encode_halves(p.b, *halves, call_.selection.cluster_rows)
+    GIRIH_TRY(halves ? encode_halves(p.b, *halves)
                      : encode_operand(p.b, cols, tile_.cols, call_.selection.cluster_rows));
     p.rows = rows.layout.extent;
     p.cols = cols.layout.extent;

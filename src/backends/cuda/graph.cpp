@@ -54,8 +54,10 @@ Status hold_for_capture(cudaStream_t stream, void* held, Release release) noexce
     release(held);
     return failure(result, "keeping memory for a captured graph");
   }
-  GIRIH_CUDA_TRY(cudaGraphRetainUserObject(graph, object, 1, cudaGraphUserObjectMove));
-  return {};
+  result = cudaGraphRetainUserObject(graph, object, 1, cudaGraphUserObjectMove);
+  if (result == cudaSuccess) return {};
+  (void)cudaUserObjectRelease(object, 1);  // which releases `held`
+  return failure(result, "keeping memory for a captured graph");
 }
 
 }  // namespace girih::inline v0::cuda

@@ -27,8 +27,9 @@ Error refusal(cudaError_t status, std::string_view log) noexcept {
 
 }  // namespace
 
-Overlays::~Overlays() {
+void Overlays::unload() noexcept {
   for (const cudaLibrary_t library : libraries_) (void)cudaLibraryUnload(library);
+  libraries_.clear();
 }
 
 const ForeignKernel* Overlays::find(std::string_view name) const noexcept {

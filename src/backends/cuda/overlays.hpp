@@ -14,8 +14,9 @@ class Overlays {
   explicit Overlays(const Home& home) noexcept : home_(home) {}
   Overlays(const Overlays&) = delete;
   Overlays& operator=(const Overlays&) = delete;
-  ~Overlays();
 
+  /// Before the end, inside the context, when nothing that was added runs.
+  void unload() noexcept;
   Result<std::vector<std::string>> add(const KernelImage& image,
                                        std::span<const KernelInfo> own) noexcept;
   [[nodiscard]] const ForeignKernel* find(std::string_view name) const noexcept;

@@ -25,22 +25,24 @@ TEST_P(CudaGate, EveryRowThatHoldsBothHalvesJoinsThem) {
   for (const UsableKernel& kernel : usable_kernels(GetParam(), Op::Gemm)) {
     if (!kernel.info.operands.has(DType::BF16)) continue;
     Runtime runtime = open(GetParam(), {.force_kernel = std::string(kernel.info.name)});
-    std::uint64_t i = 0;
+    std::uint64_t i = 0, round = 0;
     for (const auto& [m, n, k] : {std::array{1, 8, 64}, {130, 200, 136}, {300, 136, 520}}) {
       for (const GateOrder order : {GateOrder::Concatenated, GateOrder::Interleaved}) {
         for (const bool k_major_b : {false, true}) {
-          const auto activation = static_cast<Activation>(i % 4);
+          // Strides without a common factor: every pair of properties meets.
+          const auto activation = static_cast<Activation>((i + round) % 4);
+          const bool is_half = (i + i / 4) % 2 != 0;
           GemmCase x{.index = i,
                      .m = m,
                      .n = n,
                      .k = k,
-                     .operands = i % 2 != 0 ? DType::F16 : DType::BF16,
+                     .operands = is_half ? DType::F16 : DType::BF16,
                      .a = {.column_major = i % 3 == 0},
                      .b = {.column_major = k_major_b},
                      .alpha = 0.5F,
                      .gate = Gate{.activation = activation, .order = order, .limit = 4}};
           x.output = x.operands;
-          if (i % 3 != 0) x.bias = i % 2 != 0 ? DType::F32 : x.operands;
+          if (i % 5 != 0) x.bias = i % 7 < 3 ? DType::F32 : x.operands;
           if (x.a.column_major) x.m = (x.m + 7) / 8 * 8;  // rows of 16 bytes
           expect_passes(runtime, x, static_cast<verify::Mode>(i % 3));
           const auto bound = must(verify::BoundGemm::make(runtime, x));
@@ -50,6 +52,7 @@ TEST_P(CudaGate, EveryRowThatHoldsBothHalvesJoinsThem) {
           joined += is_joined ? 1 : 0;
           ++i;
         }
+        ++round;
       }
     }
   }

@@ -30,8 +30,14 @@ class CudaSteadyState : public BackendTest {
         {.a = x, .b = w, .c = must(runtime_.tensor({384, 256}, DType::F32)).transposed()});
     calls_.push_back({.a = half({9, 40, 64}, 5),
                       .b = half({9, 64, 48}, 6),
-                      .c = must(runtime_.tensor({9, 40, 48}, DType::F16))});
-    calls_.back().c = must(runtime_.tensor({9, 40, 48}, DType::F32));
+                      .c = must(runtime_.tensor({9, 40, 48}, DType::F32))});
+    // A gate in the epilogue, and in a kernel of its own.
+    for (const DType output : {DType::BF16, DType::F32}) {
+      calls_.push_back({.a = x,
+                        .b = w,
+                        .c = must(runtime_.tensor({256, 192}, output)),
+                        .epilogue = {.gate = Gate{}}});
+    }
     calls_.push_back(SplitProduct::make(runtime_, 64, 64, 7).desc());
   }
 

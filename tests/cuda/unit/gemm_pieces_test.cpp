@@ -212,6 +212,40 @@ GemmSpec gated(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t 
   return result;
 }
 
+// Products of a batch that lie an odd number of elements apart: each but the first must be packed.
+TEST(CudaGemmPieces, ABatchCutIntoProductsHasRoomForEachOnesCopies) {
+  GemmSpec a_apart = spec(2, 70000, 256, 1024);
+  a_apart.a.strides[0] += 1;
+  GemmSpec b_apart = spec(2, 256, 70000, 1024);
+  b_apart.b.strides[0] += 4;
+  GemmSpec gate = spec(2, 16384, 8192, 512);
+  gate.a.strides[0] += 1;
+  gate.c = {DType::F32, {2, 16384, 4096}, {16384 * 4096, 4096, 1}, 0};
+  gate.gate = Gate{};
+  for (const GemmSpec& each : {a_apart, b_apart, gate}) {
+    const Lowered lowered = lower(each);
+    EXPECT_GT(lowered.record.copies, 0);
+    EXPECT_LT(lowered.record.highest, lowered.selection.workspace_bytes);
+    EXPECT_LE(lowered.selection.workspace_bytes, kCudaWorkspaceLimit);
+  }
+}
+
+TEST(CudaGemmPieces, ASingleRowOfCMayLieAnyDistanceFromTheNext) {
+  GemmSpec row = spec(1, 1, 64, 64);
+  row.c.strides[1] = std::int64_t{1} << 62;
+  const GemmProblem problem = must(check(row));
+  EXPECT_EQ(cuda_gemm_layout(problem, 1).c_ld, 64);
+}
+
+TEST(CudaGatePieces, OfFewRowsStayWithinTheLimit) {
+  GemmSpec wide = spec(1, 65, 8'000'000, 64);
+  wide.c = {DType::F32, {1, 65, 4'000'000}, {65 * 4'000'000LL, 4'000'000, 1}, 0};
+  wide.gate = Gate{};
+  const Lowered lowered = lower(wide);
+  EXPECT_LE(lowered.selection.workspace_bytes, kCudaWorkspaceLimit);
+  EXPECT_GT(lowered.record.gates.size(), 1U);
+}
+
 TEST(CudaGatePieces, JoinWhatTheirProductsLeave) {
   struct Extents {
     std::int64_t batch, m, n, k;

@@ -1,7 +1,7 @@
 #pragma once
-// The arithmetic after the product, four neighbouring elements of one row of C at a time. Every
-// path ends here but the box store, whose epilogue is alpha, bias and activation. Products and sums
-// are rounded one by one, so that all paths give the same bits.
+// The arithmetic after the product, four neighbouring elements of one row of C at a time; boxes and
+// fragments, whose epilogues have less, share its parts. Every path rounds the same operations in
+// the same order and adds a bias, of 0 if there is none, so that all give the same bits.
 
 #include <cstdint>
 #include <cuda_bf16.h>

@@ -21,7 +21,7 @@ __device__ __forceinline__ float column_at(const GateParams& p, std::int64_t bat
       v = __fmul_rn(v, load_float(p.a_scale, batch * p.a_scale.batch + m * p.a_scale.row));
     }
   }
-  if (p.bias.data == nullptr) return v;
+  if (p.bias.data == nullptr) return __fadd_rn(v, 0.0f);  // as every epilogue: -0 becomes 0
   return __fadd_rn(v, load_float(p.bias, batch * p.bias.batch + j * p.bias.column));
 }
 

@@ -106,8 +106,8 @@ constexpr TileOrder make_tile_order(std::uint32_t unit_rows, std::uint32_t unit_
 // and row length multiples of 16 bytes (a box cut inside a 16-byte piece still writes the whole
 // piece). Fragments: an f32 output, and unless transposed a base, row stride and batch stride that
 // are multiples of 8 bytes. FusedBoxes: as Boxes, with a bias and an activation. GatedBoxes: as
-// Boxes, with a bias and a gate, on tiles of 128 or 256 columns that are not transposed and split
-// no K.
+// Boxes, with a bias and a gate, on tiles of 128 or 256 columns that are not transposed and have no
+// cluster.
 enum class StoreMode : std::uint8_t { General, Boxes, FusedBoxes, Fragments, GatedBoxes };
 
 // One launch. "rows" is wgmma's M side and "cols" its N side: M and N of the product, or N and M

@@ -2,9 +2,9 @@
 // The 16-bit GEMM of sm_90a: tensor copies into a ring of stages, wgmma out of it, one persistent
 // block an SM.
 //
-// Roles: warpgroup 0 gives its registers away and one of its threads is the producer; warpgroups 1
-// and 2 consume. In a cluster of two, each block loads half of the operand both need and multicasts
-// it.
+// Roles: warpgroup 0 gives its registers away and one of its threads is the producer; warpgroup 1,
+// and 2 in tiles of two consumers, consume. In a cluster of two, each block loads half of the
+// operand both need and multicasts it.
 
 #include <cstdint>
 
@@ -95,8 +95,7 @@ struct GemmKernel {
     }
   }
 
-  // --- producer
-  // ---------------------------------------------------------------------------------------------------
+  // Producer
 
   // The test is outside of the loops: inside, it cost a 64 x 128 tile 5 to 10 %.
   __device__ __forceinline__ void produce() {
@@ -183,45 +182,26 @@ struct GemmKernel {
     }
   }
 
-  // A gate's tile of B: columns g, then as many columns u, of the columns of C from `first` on. Its
-  // K-major box is one half, and each block of a cluster loads one for both.
+  // A gate's tile of B: columns g, then as many columns u, of the columns of C from `first` on. A
+  // K-major box is one half.
   __device__ __forceinline__ void load_halves(std::uint32_t to, std::uint32_t full, int first,
                                               int k) const {
-    if (p.cluster_rows > 1) {
-      const int rank = ptx::cluster_rank();
-      if constexpr (kMajorB == Major::K) {
-        load_half<2>(to, full, first, k, 0, rank);
-      } else {
-        load_half<2>(to, full, first, k, rank * kTile.depth / 2, 0);
-        load_half<2>(to, full, first, k, rank * kTile.depth / 2, 1);
-      }
-    } else {
-      load_half<1>(to, full, first, k, 0, 0);
-      load_half<1>(to, full, first, k, 0, 1);
-    }
-  }
-  // From row `depth` of an MN-major stage on.
-  template <int kShare>
-  __device__ __forceinline__ void load_half(std::uint32_t to, std::uint32_t full, int first, int k,
-                                            int depth, int half) const {
-    constexpr int kOfHalf = kMajorB == Major::K ? TileB::kPanels : TileB::kPanels / 2;
+    constexpr bool kWholeDepth = kMajorB == Major::K;
+    constexpr int kOfHalf = kWholeDepth ? TileB::kPanels : TileB::kPanels / 2;
     constexpr int kHalfBytes =
-        kMajorB == Major::K ? kTile.cols / 2 * TileB::kRowBytes : kOfHalf * TileB::kPanelBytes;
-    to += half * kHalfBytes + depth * TileB::kRowBytes;
+        kWholeDepth ? kTile.cols / 2 * TileB::kRowBytes : kOfHalf * TileB::kPanelBytes;
 #pragma unroll
-    for (int panel = 0; panel < kOfHalf; ++panel) {
-      const int x = kMajorB == Major::K ? k * kTile.depth + panel * 64 : first + panel * 64;
-      const int y = kMajorB == Major::K ? first : k * kTile.depth + depth;
-      if constexpr (kShare == 1) {
-        ptx::load_box(to + panel * TileB::kPanelBytes, &p.b, full, x, y, half);
-      } else {
-        ptx::load_box_multicast(to + panel * TileB::kPanelBytes, &p.b, full, 3, x, y, half);
+    for (int half = 0; half < 2; ++half) {
+#pragma unroll
+      for (int panel = 0; panel < kOfHalf; ++panel) {
+        const int x = kWholeDepth ? k * kTile.depth + panel * 64 : first + panel * 64;
+        const int y = kWholeDepth ? first : k * kTile.depth;
+        ptx::load_box(to + half * kHalfBytes + panel * TileB::kPanelBytes, &p.b, full, x, y, half);
       }
     }
   }
 
-  // --- consumers
-  // ------------------------------------------------------------------------------------------------------
+  // Consumers
 
   __device__ __forceinline__ void consume(int consumer) {
     Output output{p, staging_at(), bias_at()};

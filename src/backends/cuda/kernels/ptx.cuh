@@ -17,8 +17,7 @@ __device__ __forceinline__ int lane() {
   return id;
 }
 
-// --- mbarrier
-// ---------------------------------------------------------------------------------------------------
+// Mbarrier
 
 __device__ __forceinline__ void barrier_init(std::uint32_t barrier, std::uint32_t arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals));
@@ -58,8 +57,7 @@ __device__ __forceinline__ void barrier_wait(std::uint32_t barrier, std::uint32_
   while (!barrier_try_wait(barrier, parity)) {
   }
 }
-// --- named barriers, clusters, dependent launches
-// ------------------------------------------------------------------
+// Named barriers, clusters, dependent launches
 
 __device__ __forceinline__ void named_sync(int id, int threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
@@ -95,8 +93,7 @@ __device__ __forceinline__ void registers_lower() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kRegisters));
 }
 
-// --- tensor copies
-// -------------------------------------------------------------------------------------------------
+// Tensor copies
 
 __device__ __forceinline__ void prefetch_map(const CUtensorMap* map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
@@ -143,8 +140,7 @@ __device__ __forceinline__ void fence_async_proxy() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-// --- shared-memory accesses
-// ------------------------------------------------------------------------------------------
+// Shared-memory accesses
 
 __device__ __forceinline__ void store_matrix_x4(std::uint32_t to, std::uint32_t a, std::uint32_t b,
                                                 std::uint32_t c, std::uint32_t d) {
@@ -202,8 +198,7 @@ __device__ __forceinline__ void copy_remote(std::uint32_t to, std::uint32_t from
       : "memory");
 }
 
-// --- wgmma bookkeeping (the products are in wgmma.cuh)
-// -----------------------------------------------------------------
+// Wgmma bookkeeping (the products are in wgmma.cuh)
 
 __device__ __forceinline__ void wgmma_fence() {
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");

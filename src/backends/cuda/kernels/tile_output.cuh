@@ -49,7 +49,7 @@ struct WarpOutput {
   __device__ __forceinline__ void store(Accumulators& acc, int row, int col, int batch,
                                         float2 loaded) {
     if (p.store == StoreMode::Boxes) {
-      store_boxes(acc, row, col, batch, resolve(p.epilogue.alpha));
+      store_boxes<true>(acc, row, col, batch, resolve(p.epilogue.alpha));
     } else if (p.store == StoreMode::FusedBoxes) {
       store_fused(acc, row, col, batch, loaded);
     } else if (kGates && p.store == StoreMode::GatedBoxes) {
@@ -71,8 +71,7 @@ struct WarpOutput {
     return !kSplit || (chunk & owners) == owner;
   }
 
-  // --- 2-byte outputs, alpha alone: registers, stmatrix, tensor copy
-  // ------------------------------------------------
+  // 2-byte outputs, alpha alone: registers, stmatrix, tensor copy
 
   // A box is 16 rows of kChunk columns; transposed, kChunk rows of C of 16 columns each. Its
   // 16-byte pieces are swizzled over the 128 bytes that all banks serve at once.
@@ -87,6 +86,11 @@ struct WarpOutput {
     return {(lane & 15) * kChunk * 2 + (lane >> 4) * 16, 32, kChunk / 8 - 1};
   }
 
+  // alpha x, with the bias of 0 that the other epilogues add: it makes -0 a 0.
+  static __device__ __forceinline__ float scaled(float alpha, float x) {
+    return fmaf(alpha, x, 0.0f);
+  }
+  template <bool kScales>
   __device__ __forceinline__ void store_boxes(const Accumulators& acc, int row, int col, int batch,
                                               float alpha) {
 #pragma unroll
@@ -94,14 +98,18 @@ struct WarpOutput {
 #pragma unroll
       for (int chunk = 0; chunk < kChunks; ++chunk) {
         if (!mine(slab * kChunks + chunk)) continue;
-        store_box(acc[slab] + chunk * kChunk / 2, alpha, col + chunk * kChunk, row + slab * 64,
-                  batch);
+        float v[kChunk / 2];
+#pragma unroll
+        for (int i = 0; i < kChunk / 2; ++i) {
+          const float x = acc[slab][chunk * kChunk / 2 + i];
+          v[i] = kScales ? scaled(alpha, x) : x;
+        }
+        store_box(v, col + chunk * kChunk, row + slab * 64, batch);
       }
     }
   }
-  // One chunk, times alpha, by way of staging memory.
-  __device__ __forceinline__ void store_box(const float* chunk, float alpha, int col, int row,
-                                            int batch) {
+  // One chunk, by way of staging memory.
+  __device__ __forceinline__ void store_box(const float* chunk, int col, int row, int batch) {
     const Element type = p.epilogue.out.type;
     const std::uint32_t at = acquire_half();
     const BoxLayout layout = box_layout();
@@ -110,10 +118,8 @@ struct WarpOutput {
       const float* v = chunk + pair * 8;
       const std::uint32_t byte = layout.first + pair * layout.step;
       const std::uint32_t to = at + (byte ^ (((byte >> 7) & layout.swizzle) << 4));
-      const std::uint32_t a = pack(type, alpha * v[0], alpha * v[1]),
-                          b = pack(type, alpha * v[2], alpha * v[3]),
-                          c = pack(type, alpha * v[4], alpha * v[5]),
-                          d = pack(type, alpha * v[6], alpha * v[7]);
+      const std::uint32_t a = pack(type, v[0], v[1]), b = pack(type, v[2], v[3]),
+                          c = pack(type, v[4], v[5]), d = pack(type, v[6], v[7]);
       if (p.transposed) {
         ptx::store_matrix_x4_transposed(to, a, b, c, d);
       } else {
@@ -123,7 +129,7 @@ struct WarpOutput {
     send_box(at, col, row, batch);
   }
 
-  // --- the same with a bias and an activation or a gate, rolled around one copy of the epilogue,
+  // The same with a bias and an activation or a gate, rolled around one copy of the epilogue,
   // as in store_general: written out it was 26 KB of code that a block runs once a tile, and
   // fetches as it goes
 
@@ -153,7 +159,7 @@ struct WarpOutput {
         add_bias<kCols>(acc[slab], row + slab * 64, 0, batch);
       }
       activate<kSlabs * kCols / 2>(activation, &acc[0][0]);
-      store_boxes(acc, row, col, batch, 1.0f);
+      store_boxes<false>(acc, row, col, batch, 1.0f);
     } else {
 #pragma unroll 1
       for (int step = 0; step < kSlabs * kChunks; ++step) {
@@ -167,7 +173,7 @@ struct WarpOutput {
         });
         add_bias<kChunk>(v, first, column, batch);
         activate<kChunk / 2>(activation, v);
-        store_box(v, 1.0f, col + column, first, batch);
+        store_box(v, col + column, first, batch);
       }
     }
   }
@@ -238,7 +244,7 @@ struct WarpOutput {
       add_column_bias<kChunk>(g, terms);
       add_column_bias<kChunk>(u, terms + 4 * kOut);
       join<kChunk / 2>(p.gate, g, u);
-      store_box(g, 1.0f, col + column, row + step / kOfSlab * 64, batch);
+      store_box(g, col + column, row + step / kOfSlab * 64, batch);
     }
   }
   __device__ __forceinline__ void stage_bias(float2 loaded) const {
@@ -266,8 +272,7 @@ struct WarpOutput {
     }
   }
 
-  // --- f32 outputs, alpha alone: registers to memory, every warp store in whole 32-byte sectors
-  // ----------------------
+  // F32 outputs, alpha alone: registers to memory, every warp store in whole 32-byte sectors
 
   __device__ __forceinline__ void store_fragments(const Accumulators& acc, int row, int col,
                                                   int batch) const {
@@ -286,8 +291,8 @@ struct WarpOutput {
 #pragma unroll
         for (int block = 0; block < kCols / 8; ++block) {
           if (!mine(slab * kChunks + block * 8 / kChunk)) continue;
-          const float x = alpha * acc[slab][block * 4 + half_row * 2];
-          const float y = alpha * acc[slab][block * 4 + half_row * 2 + 1];
+          const float x = scaled(alpha, acc[slab][block * 4 + half_row * 2]);
+          const float y = scaled(alpha, acc[slab][block * 4 + half_row * 2 + 1]);
           const int left = static_cast<int>(p.cols) - c - block * 8;
           if (p.transposed) {
             if (left > 0) to[block * 8 * out.ld] = x;
@@ -302,8 +307,7 @@ struct WarpOutput {
     }
   }
 
-  // --- any output, any epilogue: through f32 in staging memory, then row by row of C
-  // ---------------------------------
+  // Any output, any epilogue: through f32 in staging memory, then row by row of C
 
   // The loop is rolled around one copy of the epilogue; only the register reads are written out
   // chunk by chunk. With a copy a chunk, ptxas took 3.9 s a kernel and spilled.
