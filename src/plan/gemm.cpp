@@ -129,7 +129,7 @@ void note_metal(const GemmProblem& problem, const GemmSelection& choice,
 std::vector<std::string> notes_on(const GemmProblem& problem, const GemmSelection& choice) {
   std::vector<std::string> notes;
   if (problem.precision == Precision::Fast && !choice.kernel->multiplies_tf32) {
-    notes.emplace_back("precision fast: no split kernel in the table, the exact one is used");
+    notes.emplace_back("precision fast: no row that splits f32 takes this, the exact one is used");
   }
   if (problem.skips_product()) notes.emplace_back("A and B are not read");
   if (problem.gate) {

@@ -88,7 +88,7 @@ std::vector<std::string> notes_on(const GroupedGemmProblem& problem,
   }
   if (problem.product.skips_product()) notes.emplace_back("A and B are not read");
   if (problem.product.precision == Precision::Fast) {
-    notes.emplace_back("precision fast: no split kernel in the table, the exact one is used");
+    notes.emplace_back("precision fast: no row that splits f32 takes this, the exact one is used");
   }
   notes.emplace_back("bits are those of each group's product alone: every row is invariant");
   return notes;

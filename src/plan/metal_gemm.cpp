@@ -147,7 +147,12 @@ MetalWorkspace metal_workspace(const GemmProblem& problem, const KernelInfo& ker
     result.b_bytes = packed_bytes(b.operand, b.halves * depth);
   }
   if (split_k > 1) {
-    result.partial_bytes = round_up(split_k * problem.batch * problem.m * problem.n * 4, kLine);
+    constexpr double kMost = 0x1p62;  // beyond any limit
+    const double bytes = 4.0 * split_k * static_cast<double>(problem.batch) *
+                         static_cast<double>(problem.m) * static_cast<double>(problem.n);
+    result.partial_bytes =
+        bytes < kMost ? round_up(4 * split_k * problem.batch * problem.m * problem.n, kLine)
+                      : static_cast<std::int64_t>(kMost);
   }
   return result;
 }

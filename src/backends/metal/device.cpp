@@ -99,8 +99,11 @@ class MetalDevice final : public Device {
   Status write(std::byte* destination, const void* source, std::int64_t bytes) noexcept override {
     if (bytes == 0) return {};
     const auto size = static_cast<std::size_t>(bytes);
-    if (size <= Queue::kMostStaged && !queue_.is_idle())
-      return write_queued(destination, source, size);
+    if (size <= Queue::kMostStaged && !queue_.is_idle()) {
+      const Status queued = write_queued(destination, source, size);
+      // Without a kernel that copies, an upload waits, as a long one does.
+      if (queued || queued.error().code != Code::BackendUnavailable) return queued;
+    }
     GIRIH_TRY(queue_.drain());
     std::memcpy(destination, source, size);
     return {};
@@ -175,7 +178,7 @@ class MetalDevice final : public Device {
 
  private:
   /// A copy through the queue's own memory: what is queued already reads the old contents, and the
-  /// host waits for none of it.
+  /// host does not wait for it.
   Status write_queued(std::byte* destination, const void* source, std::size_t bytes) noexcept {
     const Result<const std::byte*> staged = queue_.stage(source, bytes);
     if (!staged) return staged.error();

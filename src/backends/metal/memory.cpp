@@ -112,6 +112,14 @@ void Memory::end_import(std::byte* data, std::int64_t bytes, std::uint64_t tick,
   }
 }
 
+void Memory::after(std::uint64_t tick, Done done, void* context) noexcept {
+  const std::lock_guard lock(mutex_);
+  try {
+    retired_.push_back({std::nullopt, tick, done, context});
+  } catch (...) {  // kept until the process goes
+  }
+}
+
 void Memory::reap(std::uint64_t completed) noexcept {
   for (;;) {
     Retired gone{};
@@ -123,7 +131,7 @@ void Memory::reap(std::uint64_t completed) noexcept {
       gone = *next;
       *next = retired_.back();
       retired_.pop_back();
-      drop(gone.buffer);
+      if (gone.buffer) drop(*gone.buffer);
     }
     if (gone.done != nullptr) gone.done(gone.context);  // the caller's code, outside the lock
   }
@@ -135,12 +143,33 @@ void Memory::add(Buffers::iterator buffer) noexcept {
   used_ += static_cast<std::int64_t>(buffer->second.length);
 }
 
-void Memory::drop(Buffers::iterator buffer) noexcept {
-  if (--buffer->second.owners > 0) return;
+Memory::Buffers::iterator Memory::erase(Buffers::iterator buffer) noexcept {
   residency_set::remove(set_.get(), buffer->second.object.get());
   is_set_stale_ = true;
   used_ -= static_cast<std::int64_t>(buffer->second.length);
-  buffers_.erase(buffer);
+  return buffers_.erase(buffer);
+}
+
+/// A graph over one buffer may have been bound to another that holds its memory, see `find`: that
+/// one stays as long as the first.
+bool Memory::is_wanted(Buffers::const_iterator buffer) const noexcept {
+  const std::uintptr_t begin = buffer->first, end = begin + buffer->second.length;
+  return std::ranges::any_of(buffers_, [&](const auto& other) {
+    return other.second.owners > 0 && other.first < end &&
+           begin < other.first + other.second.length;
+  });
+}
+
+void Memory::drop(Buffers::iterator buffer) noexcept {
+  if (--buffer->second.owners > 0) return;
+  if (!overlap_) {
+    erase(buffer);
+    return;
+  }
+  for (auto next = buffers_.begin(); next != buffers_.end();) {
+    const bool goes = next->second.owners == 0 && !is_wanted(next);
+    next = goes ? erase(next) : std::next(next);
+  }
 }
 
 void Memory::commit_residency() noexcept {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -34,6 +35,8 @@ class Memory {
   /// The same of what was imported; `done` is called then.
   void end_import(std::byte* data, std::int64_t bytes, std::uint64_t tick, Done done,
                   void* context) noexcept;
+  /// From any thread. Calls `done(context)` once the queue has passed `tick`.
+  void after(std::uint64_t tick, Done done, void* context) noexcept;
   /// Gives back what was retired up to `completed`.
   void reap(std::uint64_t completed) noexcept;
   /// Makes what was allocated known to the queue.
@@ -60,7 +63,7 @@ class Memory {
   using Buffers = std::multimap<std::uintptr_t, Buffer>;  ///< by first byte
   using Range = std::pair<std::uintptr_t, std::int64_t>;
   struct Retired {
-    Buffers::iterator buffer;
+    std::optional<Buffers::iterator> buffer;
     std::uint64_t tick;
     Done done;
     void* context;
@@ -68,6 +71,8 @@ class Memory {
   Status check_room(std::int64_t bytes) const noexcept;
   void add(Buffers::iterator buffer) noexcept;
   void drop(Buffers::iterator buffer) noexcept;
+  Buffers::iterator erase(Buffers::iterator buffer) noexcept;
+  [[nodiscard]] bool is_wanted(Buffers::const_iterator buffer) const noexcept;
   [[nodiscard]] Buffers::const_iterator find(const void* data) const noexcept;
 
   id device_ = nullptr;

@@ -13,6 +13,11 @@ constexpr std::uint64_t kPatienceMs = 60'000;
 /// From an event to the report of the work before it, which comes on another thread.
 constexpr std::chrono::milliseconds kReportPatience{5000};
 
+Error no_report() noexcept {
+  return error(Code::TimedOut, "the gpu finished, but did not report how within {} s",
+               kReportPatience.count() / 1000);
+}
+
 }  // namespace
 
 Status Queue::start(id device, id queue, Memory& memory, Pipelines& pipelines) noexcept {
@@ -164,15 +169,15 @@ Status Queue::wait_for(id event, std::uint64_t value) noexcept {
 Status Queue::hear_reports() noexcept {
   const bool is_heard = feedback_.wait(completed_tick(), kReportPatience);
   GIRIH_TRY(feedback_.status());
-  if (is_heard) return {};
-  return error(Code::TimedOut, "the gpu finished, but did not report how within {} s",
-               kReportPatience.count() / 1000);
+  return is_heard ? Status{} : no_report();
 }
 
 /// Makes sure that the open command buffer can take a launch.
 Status Queue::room_for(std::size_t bytes, double seconds) noexcept {
   const bool is_full = used_constants_ + aligned_constants(bytes) > kConstantBytes;
-  if (encoder_ && !is_first_ && (is_full || seconds_ + seconds > kLongestSeconds)) {
+  // Constants without a launch are left by one that was refused.
+  const bool is_empty = is_first_ && used_constants_ == 0;
+  if (encoder_ && !is_empty && (is_full || seconds_ + seconds > kLongestSeconds)) {
     GIRIH_TRY(commit());
   }
   GIRIH_TRY(begin());
@@ -278,10 +283,18 @@ Status Queue::submit(std::uint64_t value) noexcept {
 }
 
 Result<bool> Queue::completed(std::uint64_t value) noexcept {
-  const bool is_done = event::value(submissions_.get()) >= value;
+  if (event::value(submissions_.get()) < value) return false;
   const bool is_reported = feedback_.finished() >= completed_tick();
   GIRIH_TRY(feedback_.status());
-  return is_done && is_reported;
+  const auto now = std::chrono::steady_clock::now();
+  if (is_reported) {
+    unheard_since_.reset();
+  } else if (!unheard_since_) {
+    unheard_since_ = now;
+  } else if (now - *unheard_since_ > kReportPatience) {
+    return no_report();
+  }
+  return is_reported;
 }
 
 Status Queue::wait(std::uint64_t value) noexcept {

@@ -2,8 +2,10 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "backends/metal/feedback.hpp"
 #include "backends/metal/launch.hpp"
@@ -120,6 +122,8 @@ class Queue {
   bool awaits_ = false;  ///< the caller's event, and nothing was committed since
   std::uint64_t submitted_ = 0;
   std::size_t used_constants_ = 0;
+  /// When `completed` first saw work done that was not reported.
+  std::optional<std::chrono::steady_clock::time_point> unheard_since_;
   double seconds_ = 0;                     ///< predicted, of the open command buffer
   bool is_first_ = true;                   ///< nothing is in the open command buffer
   std::uint64_t tick_ = 0;                 ///< of the last commit

@@ -1,6 +1,7 @@
 #include "backends/metal/replay.hpp"
 
 #include <cstring>
+#include <new>
 
 #include "core/error.hpp"
 
@@ -13,11 +14,17 @@ constexpr std::size_t kBlockBytes = std::size_t{64} * 1024;
 
 Replay::~Replay() {
   // Tables and constants may be in use; command buffers retain nothing.
-  if (!launches_.empty()) queue_.settle();
   for (std::byte* const block : constants_) memory_.retire(block, queue_.tick());
+  if (launches_ == nullptr || launches_->empty()) return;
+  const auto forget = [](void* launches) noexcept {
+    delete static_cast<std::vector<Prepared>*>(launches);
+  };
+  memory_.after(queue_.tick(), forget, launches_.release());
 }
 
 Status Replay::build(std::span<const Call> calls) noexcept {
+  launches_.reset(new (std::nothrow) std::vector<Prepared>);
+  if (launches_ == nullptr) return error(Code::OutOfMemory, "no host memory for a graph");
   for (const Call& call : calls) GIRIH_TRY(lower(call, *this));
   return {};
 }
@@ -38,16 +45,16 @@ Status Replay::add(const Launch& launch) noexcept try {
   Result<Ref> table = queue_.make_table();
   if (!table) return table.error();
   GIRIH_TRY(queue_.bind(table->get(), launch, memory_.gpu_address(place)));
-  launches_.push_back(Prepared{*pipeline, *std::move(table), queue_.uses_of(launch),
-                               launch.threadgroups, launch.threads, launch.threadgroup_bytes,
-                               launch.seconds});
+  launches_->push_back(Prepared{*pipeline, *std::move(table), queue_.uses_of(launch),
+                                launch.threadgroups, launch.threads, launch.threadgroup_bytes,
+                                launch.seconds});
   return {};
 } catch (...) {
   return error(Code::OutOfMemory, "no host memory for a graph");
 }
 
 Status Replay::replay() noexcept {
-  for (const Prepared& launch : launches_) GIRIH_TRY(queue_.encode(launch));
+  for (const Prepared& launch : *launches_) GIRIH_TRY(queue_.encode(launch));
   return {};
 }
 

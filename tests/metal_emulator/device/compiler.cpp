@@ -15,6 +15,10 @@ std::map<std::string, std::string>& failing_libraries() noexcept {
   static std::map<std::string, std::string> all;
   return all;
 }
+std::map<std::string, std::string>& failing_pipelines() noexcept {
+  static std::map<std::string, std::string> all;
+  return all;
+}
 
 struct CompilerDescriptor final : Object {
   CompilerDescriptor() noexcept : Object("MTL4CompilerDescriptor") {}
@@ -225,6 +229,13 @@ Object* new_pipeline(Object*, Selector, PipelineDescriptor* descriptor, Object*,
   }
   const Kernel* const kernel = function->library->find(function->name->text);
   if (kernel == nullptr) return fail_with(failure, "no function " + function->name->text);
+  for (const auto& [prefix, text] : failing_pipelines()) {
+    if (function->name->text.starts_with(prefix)) return fail_with(failure, text);
+  }
+  const std::string& absent = function->library->absent;
+  if (!absent.empty() && function->name->text.starts_with(absent)) {
+    return fail_with(failure, "no function " + function->name->text);
+  }
   const bool reflects = descriptor->options && (descriptor->options->reflection & 1) != 0;
   return create<Pipeline>(*kernel, descriptor->is_indirect, reflects);
 }
@@ -238,6 +249,10 @@ GIRIH_METHOD("MTLComputePipelineState", "maxTotalThreadsPerThreadgroup",
 
 }  // namespace
 
+void fail_pipelines(const std::string& prefix, const std::string& text) {
+  failing_pipelines().erase(prefix);
+  if (!text.empty()) failing_pipelines()[prefix] = text;
+}
 void fail_library(const std::string& name, const std::string& text) {
   failing_libraries().erase(name);
   if (!text.empty()) failing_libraries()[name] = text;

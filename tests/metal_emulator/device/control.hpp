@@ -28,6 +28,8 @@ std::map<std::string, int> live_objects();
 
 /// The library of this name fails to compile with `text`; "" lets it compile again.
 void fail_library(const std::string& name, const std::string& text);
+/// No pipeline is made of functions whose name begins so, for the reason `text`; "" ends it.
+void fail_pipelines(const std::string& prefix, const std::string& text);
 /// The next command buffer fails with a code of MTL4CommandQueueError, and does nothing.
 void fail_next_commit(long code, const std::string& text);
 /// When a command buffer's feedback comes.

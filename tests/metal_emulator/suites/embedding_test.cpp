@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 #include <numeric>
 #include <optional>
-#include <sys/mman.h>
 
+#include "suites/pages.hpp"
 #include "suites/raw_device.hpp"
 #include "support/gemm.hpp"
 
@@ -127,24 +127,6 @@ TEST_F(MetalEmbedding, TwoTensorsMayLieInOneBuffer) {
   must(fill(runtime, {.destination = a, .value = 2}));  // still resident
   EXPECT_EQ(floats_of(runtime, a), std::vector<float>(16, 2.0F));
 }
-
-/// Shared pages, and buffers over parts of them that copy nothing. The emulator's GPU sees each
-/// buffer somewhere else.
-class Pages {
- public:
-  static constexpr std::size_t kPage = 4096, kBytes = 8 * kPage;
-  ~Pages() { munmap(memory_, kBytes); }
-  Ref buffer_over(const Ref& device, std::size_t first, std::size_t pages) {
-    const metal::Method<id, void*, metal::UInt, metal::UInt, void*> make{
-        "MTLDevice", "newBufferWithBytesNoCopy:length:options:deallocator:"};
-    return Ref(make(device.get(), static_cast<std::byte*>(memory_) + first * kPage, pages * kPage,
-                    metal::kStorageShared, nullptr));
-  }
-  float at(std::size_t i) const { return static_cast<const float*>(memory_)[i]; }
-
- private:
-  void* memory_ = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-};
 
 TEST_F(MetalEmbedding, BuffersMayOverlap) {
   Pages pages;

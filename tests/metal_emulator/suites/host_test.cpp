@@ -98,6 +98,21 @@ TEST_F(Metal, ALibraryThatDoesNotCompileTurnsOffItsRowsAlone) {
   EXPECT_TRUE(succeeded(multiply(runtime, DType::F32)));
 }
 
+TEST_F(Metal, APipelineThatIsNotMadeTurnsOffItsRowAlone) {
+  const std::string row = "metal_gemm_16bit_64x64_tensorops";
+  emulator::fail_pipelines(row, "too many registers");
+  Runtime runtime = must(open());
+  EXPECT_TRUE(
+      refused(multiply(runtime, DType::BF16), Code::BackendUnavailable, "no pipeline for " + row));
+  ASSERT_TRUE(succeeded(runtime.health()));
+  EXPECT_TRUE(succeeded(multiply(runtime, DType::BF16)));
+  const Tensor x = must(runtime.tensor({16, 16}, DType::BF16));
+  const Tensor c = must(runtime.tensor({16, 16}, DType::F32));
+  const std::string text = must(plan(runtime, {.a = x, .b = x, .c = c})).to_string();
+  EXPECT_NE(text.find("too many registers"), std::string::npos) << text;
+  emulator::fail_pipelines(row, "");
+}
+
 TEST_F(Metal, AMatrixUnitThatIsWrongIsTurnedOff) {
   emulator::config().breaks_matmul = true;
   Runtime runtime = must(open());

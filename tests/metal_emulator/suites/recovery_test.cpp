@@ -132,5 +132,16 @@ TEST_F(MetalRecovery, IsRefusedInsideACapture) {
                       "recover"));
 }
 
+TEST_F(MetalRecovery, AskingWhetherWorkIsDoneEndsWhereNoReportComes) {
+  must(multiply());  // and what it loads and tries
+  must(runtime_.synchronize());
+  emulator::set_feedback_time(emulator::FeedbackTime::Never);
+  must(multiply());
+  const Event event = must(runtime_.submit());
+  Result<bool> done = false;
+  while (done && !*done) done = runtime_.completed(event);
+  EXPECT_TRUE(refused(done, Code::TimedOut, "did not report"));
+}
+
 }  // namespace
 }  // namespace girih::testing
