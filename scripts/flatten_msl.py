@@ -6,7 +6,7 @@ Usage: scripts/flatten_msl.py INPUT OUTPUT [--embed NAME CPP]
 Each header is pasted once; #line keeps messages pointing at the sources. With --embed the same text
 also goes to CPP as `const char NAME_source[]`.
 
-A text of the backend's own ends with its mark: a kernel that does nothing, named after what stands
+A text of the backend's own ends with its mark: a kernel that writes one word, named after what stands
 before it. A metallib that lacks it was made of another text. CPP has the name as NAME_mark.
 """
 import hashlib
