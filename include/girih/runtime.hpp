@@ -155,8 +155,8 @@ class GIRIH_API Runtime {
   Status bump_reserve(std::uint64_t bytes) noexcept;
   /// Rewinds the Bump cursor. Memory that live tensors or graphs still hold is not reused.
   Status bump_reset() noexcept;
-  /// Gives cached free memory back to the system until at most `keep_bytes` of it remain. On cuda it
-  /// waits for queued work, and is refused (CaptureMisuse) while the stream is captured.
+  /// Gives cached free memory back to the system until at most `keep_bytes` of it remain. On cuda
+  /// it waits for queued work, and is refused (CaptureMisuse) while the stream is captured.
   Status trim(std::uint64_t keep_bytes = 0) noexcept;
   [[nodiscard]] MemoryInfo memory() const noexcept;
 

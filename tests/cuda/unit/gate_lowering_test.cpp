@@ -1,15 +1,12 @@
 #include <gtest/gtest.h>
 #include <optional>
 
-#include "backends/cuda/device.hpp"
 #include "backends/cuda/kernels/gemm_kernels.hpp"
 #include "backends/cuda/kernels/walk_kernels.hpp"
-#include "backends/cuda/launch.hpp"
 #include "backends/cuda/tensor_maps.hpp"
 #include "core/checked.hpp"
 #include "cuda/unit/encoded_map.hpp"
-#include "plan/cuda_gemm_layout.hpp"
-#include "support/expect.hpp"
+#include "cuda/unit/lowering.hpp"
 
 // What a gated product hands to the kernel that has the gate in its epilogue.
 
@@ -37,10 +34,6 @@ class Product final : public cuda::LaunchSink {
   std::optional<GemmParams> params;
 };
 
-std::byte* address(std::uintptr_t at) {
-  return reinterpret_cast<std::byte*>(at << 44);
-}
-
 GemmSpec gated(GateOrder order, bool k_major_b) {
   GemmSpec result{.a = {DType::BF16, {kM, kK}, {kK, 1}, 0},
                   .b = {DType::BF16, {kK, 2 * kN}, {2 * kN, 1}, 0},
@@ -50,33 +43,19 @@ GemmSpec gated(GateOrder order, bool k_major_b) {
   return result;
 }
 
-struct Lowered {
-  GemmSelection selection;
-  Product product;
-};
-
-Lowered lower(const GemmSpec& spec) {
-  const GemmProblem problem = must(check(spec));
-  Lowered result;
-  result.selection = must(select(problem, {.device = find_fixture("h200"),
-                                           .kernels = cuda::kernel_table(),
-                                           .threads = 1,
-                                           .forced_kernel = ""}));
+Lowered<Product> lower(const GemmSpec& spec) {
   cuda::TensorMaps maps(encode);
-  const GemmCall call{
-      problem, {.a = address(1), .b = address(2), .c = address(3)}, result.selection, address(4)};
-  must(cuda::lower(call, {.multiprocessors = 132, .maps = &maps}, result.product));
-  return result;
+  return lower_for_h200<Product>(spec, &maps);
 }
 
 TEST(CudaGateLowering, BIsReadAsTwoMatricesOfHalfATileEach) {
   for (const auto& [order, k_major] : {std::pair{GateOrder::Concatenated, false},
                                        {GateOrder::Concatenated, true},
                                        {GateOrder::Interleaved, true}}) {
-    const Lowered lowered = lower(gated(order, k_major));
+    const Lowered<Product> lowered = lower(gated(order, k_major));
     ASSERT_TRUE(lowered.selection.joins_halves);
-    ASSERT_EQ(lowered.product.launches, 1);
-    const GemmParams& p = *lowered.product.params;
+    ASSERT_EQ(lowered.record.launches, 1);
+    const GemmParams& p = *lowered.record.params;
     const KernelInfo& row = *lowered.selection.kernel;
     EXPECT_EQ(p.store, StoreMode::GatedBoxes);
     EXPECT_EQ(p.rows, kM);
@@ -108,7 +87,7 @@ TEST(CudaGateLowering, BIsReadAsTwoMatricesOfHalfATileEach) {
     // As few blocks as make the turns that 132 would.
     const std::int64_t tiles = ceil_div(kM, row.tile_m) * ceil_div(2 * kN, row.tile_n);
     const std::int64_t turns = ceil_div(tiles, 132);
-    EXPECT_EQ(lowered.product.grid, static_cast<unsigned>(ceil_div(tiles, turns)));
+    EXPECT_EQ(lowered.record.grid, static_cast<unsigned>(ceil_div(tiles, turns)));
   }
 }
 

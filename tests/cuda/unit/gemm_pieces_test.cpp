@@ -3,14 +3,12 @@
 #include <gtest/gtest.h>
 #include <vector>
 
-#include "backends/cuda/device.hpp"
 #include "backends/cuda/kernels/gate_params.hpp"
 #include "backends/cuda/kernels/gemm_kernels.hpp"
 #include "backends/cuda/kernels/simt_params.hpp"
 #include "backends/cuda/kernels/walk_kernels.hpp"
-#include "backends/cuda/launch.hpp"
+#include "cuda/unit/lowering.hpp"
 #include "plan/cuda_gemm_layout.hpp"
-#include "support/expect.hpp"
 
 // A product whose operands must be packed, or whose C must be staged, and that are larger than the
 // workspace may be: what is launched covers C once and stays inside the workspace.
@@ -19,11 +17,6 @@ namespace girih::testing {
 namespace {
 
 using cuda::GemmParams;
-
-/// Memory by address alone: nothing is read or written.
-std::byte* address(std::uintptr_t at) {
-  return reinterpret_cast<std::byte*>(at << 44);
-}
 
 struct Product {
   std::int64_t rows, cols, batch;
@@ -60,22 +53,8 @@ class Recorder final : public cuda::LaunchSink {
   std::int64_t highest = -1;  ///< offset into the workspace of what was written furthest up
 };
 
-struct Lowered {
-  GemmSelection selection;
-  Recorder record;
-};
-
-Lowered lower(const GemmSpec& spec) {
-  const GemmProblem problem = must(check(spec));
-  Lowered result;
-  result.selection = must(select(problem, {.device = find_fixture("h200"),
-                                           .kernels = cuda::kernel_table(),
-                                           .threads = 1,
-                                           .forced_kernel = ""}));
-  const GemmCall call{
-      problem, {.a = address(1), .b = address(2), .c = address(3)}, result.selection, address(4)};
-  must(cuda::lower(call, {.multiprocessors = 132, .maps = nullptr}, result.record));
-  return result;
+Lowered<Recorder> lower(const GemmSpec& spec) {
+  return lower_for_h200<Recorder>(spec);
 }
 
 GemmSpec spec(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k,
@@ -87,7 +66,8 @@ GemmSpec spec(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k
 }
 
 /// Every element of C is computed by one product.
-void expect_covers(const Lowered& lowered, std::int64_t batch, std::int64_t m, std::int64_t n) {
+void expect_covers(const Lowered<Recorder>& lowered, std::int64_t batch, std::int64_t m,
+                   std::int64_t n) {
   std::int64_t elements = 0;
   for (const Product& product : lowered.record.products) {
     elements += product.rows * product.cols * product.batch;
@@ -96,11 +76,11 @@ void expect_covers(const Lowered& lowered, std::int64_t batch, std::int64_t m, s
 }
 
 TEST(CudaGemmPieces, AProductThatFitsIsOnePiece) {
-  const Lowered aligned = lower(spec(1, 4096, 4096, 4096));
+  const Lowered<Recorder> aligned = lower(spec(1, 4096, 4096, 4096));
   EXPECT_EQ(aligned.record.products.size(), 1U);
   EXPECT_EQ(aligned.record.copies, 0);
   EXPECT_EQ(aligned.selection.workspace_bytes, 0);
-  const Lowered packed = lower(spec(1, 4096, 4096, 4096, 1, 1));
+  const Lowered<Recorder> packed = lower(spec(1, 4096, 4096, 4096, 1, 1));
   EXPECT_EQ(packed.record.products.size(), 1U);
   EXPECT_EQ(packed.record.copies, 2);
 }
@@ -116,7 +96,7 @@ TEST(CudaGemmPieces, PackingStaysWithinTheLimit) {
     int copies_at_least;
   };
   for (const auto& [a, b, copies_at_least] : {Gaps{0, 0, 2}, {7, 1, 2}, {0, 1, 4}}) {
-    const Lowered lowered = lower(spec(1, kM, kN, kK, a, b));
+    const Lowered<Recorder> lowered = lower(spec(1, kM, kN, kK, a, b));
     EXPECT_GT(lowered.record.products.size(), 1U);
     EXPECT_LE(lowered.selection.workspace_bytes, kCudaWorkspaceLimit);
     EXPECT_GE(lowered.record.copies, copies_at_least);
@@ -127,7 +107,7 @@ TEST(CudaGemmPieces, PackingStaysWithinTheLimit) {
 
 TEST(CudaGemmPieces, EachBandOfAIsPackedOnce) {
   // Both are packed: bands of A times bands of B products, one copy a band of A and one a product.
-  const Lowered lowered = lower(spec(1, 16384, 16384, 16385, 0, 1));
+  const Lowered<Recorder> lowered = lower(spec(1, 16384, 16384, 16385, 0, 1));
   const auto products = static_cast<int>(lowered.record.products.size());
   EXPECT_GT(products, 1);
   EXPECT_LT(lowered.record.copies, 2 * products);
@@ -135,7 +115,7 @@ TEST(CudaGemmPieces, EachBandOfAIsPackedOnce) {
 }
 
 TEST(CudaGemmPieces, ABatchIsCutFirst) {
-  const Lowered lowered = lower(spec(200, 1024, 1024, 1023));
+  const Lowered<Recorder> lowered = lower(spec(200, 1024, 1024, 1023));
   EXPECT_LE(lowered.selection.workspace_bytes, kCudaWorkspaceLimit);
   EXPECT_GT(lowered.record.products.size(), 1U);
   for (const Product& product : lowered.record.products) {
@@ -149,7 +129,7 @@ TEST(CudaGemmPieces, AColumnMajorOutputIsStagedInPieces) {
   constexpr std::int64_t kM = 30000, kN = 20000;
   GemmSpec x = spec(1, kM, kN, 256);
   x.c.strides = {0, 1, kM};
-  const Lowered lowered = lower(x);
+  const Lowered<Recorder> lowered = lower(x);
   EXPECT_LE(lowered.selection.workspace_bytes, kCudaWorkspaceLimit);
   expect_covers(lowered, 1, kM, kN);
   EXPECT_LT(lowered.record.highest, lowered.selection.workspace_bytes);
@@ -223,7 +203,7 @@ TEST(CudaGemmPieces, ABatchCutIntoProductsHasRoomForEachOnesCopies) {
   gate.c = {DType::F32, {2, 16384, 4096}, {16384 * 4096, 4096, 1}, 0};
   gate.gate = Gate{};
   for (const GemmSpec& each : {a_apart, b_apart, gate}) {
-    const Lowered lowered = lower(each);
+    const Lowered<Recorder> lowered = lower(each);
     EXPECT_GT(lowered.record.copies, 0);
     EXPECT_LT(lowered.record.highest, lowered.selection.workspace_bytes);
     EXPECT_LE(lowered.selection.workspace_bytes, kCudaWorkspaceLimit);
@@ -241,7 +221,7 @@ TEST(CudaGatePieces, OfFewRowsStayWithinTheLimit) {
   GemmSpec wide = spec(1, 65, 8'000'000, 64);
   wide.c = {DType::F32, {1, 65, 4'000'000}, {65 * 4'000'000LL, 4'000'000, 1}, 0};
   wide.gate = Gate{};
-  const Lowered lowered = lower(wide);
+  const Lowered<Recorder> lowered = lower(wide);
   EXPECT_LE(lowered.selection.workspace_bytes, kCudaWorkspaceLimit);
   EXPECT_GT(lowered.record.gates.size(), 1U);
 }
@@ -256,7 +236,7 @@ TEST(CudaGatePieces, JoinWhatTheirProductsLeave) {
                                        {300, 512, 1024, 64},
                                        {1, 70000, 8, 64}}) {
     for (const GateOrder order : {GateOrder::Concatenated, GateOrder::Interleaved}) {
-      const Lowered lowered = lower(gated(batch, m, n, k, order));
+      const Lowered<Recorder> lowered = lower(gated(batch, m, n, k, order));
       const Recorder& record = lowered.record;
       EXPECT_LE(lowered.selection.workspace_bytes, kCudaWorkspaceLimit);
       EXPECT_LT(record.highest, lowered.selection.workspace_bytes);
