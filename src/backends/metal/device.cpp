@@ -134,7 +134,8 @@ class MetalDevice final : public Device {
     if (!status) return status;
     const auto* const product = std::get_if<GemmCall>(&call);
     if (product == nullptr) return {};
-    return try_row(*product->selection.kernel, product->problem.a.dtype);
+    if (product->problem.skips_product()) return {};
+    return try_row(*product->selection.kernel, product->problem);
   }
 
   Status submit(std::uint64_t value) noexcept override { return queue_.submit(value); }
@@ -217,13 +218,16 @@ class MetalDevice final : public Device {
     return row == rows_.end() || !row->obstacle.empty() ? nullptr : &*row;
   }
 
-  Status try_row(const KernelInfo& kernel, DType dtype) noexcept {
+  Status try_row(const KernelInfo& kernel, const GemmProblem& problem) noexcept {
     const std::size_t index = index_of(kernel);
-    std::uint32_t& tried = tried_[index];
-    const std::uint32_t trial = 1U << static_cast<unsigned>(dtype);
+    const DType dtype = problem.a.dtype;
+    const TrialLayout layout = trial_layout(kernel, problem);
+    std::uint64_t& tried = tried_[index];
+    const std::uint64_t trial = std::uint64_t{1}
+                                << (4 * static_cast<unsigned>(dtype) + layout.index());
     if ((tried & trial) != 0) return {};
     const KernelInfo* const portable = kernel.path == Path::Matrix ? portable_row(dtype) : nullptr;
-    const Result<Trial> result = try_product(kernel, portable, dtype, pipelines_);
+    const Result<Trial> result = try_product(kernel, portable, dtype, layout, pipelines_);
     if (!result && result.error().kind() == ErrorKind::Failed) {
       // Of the trial's queue: the caller's is as it was.
       return error(Code::BackendUnavailable, "{}: its trial product did not run: {}", kernel.name,
@@ -242,7 +246,7 @@ class MetalDevice final : public Device {
 
   const DeviceInfo info_;
   std::vector<KernelInfo> rows_;
-  std::vector<std::uint32_t> tried_;  ///< by row: a bit a type
+  std::vector<std::uint64_t> tried_;  ///< by row: a bit a type and layout
   std::list<std::string> reasons_;    ///< obstacles point into it
   Ref device_;
   Memory memory_;

@@ -85,15 +85,17 @@ bool is_right(const std::byte* data, Numbers numbers, bool is_gated) noexcept {
   return true;
 }
 
-void fill(std::byte* data, Numbers numbers) noexcept {
+void fill(std::byte* data, Numbers numbers, TrialLayout layout) noexcept {
   for (std::int64_t m = 0; m < kRows; ++m) {
     for (std::int64_t k = 0; k < kDepth; ++k) {
-      store(data, numbers.dtype, m * kDepth + k, left(m, k, numbers));
+      const std::int64_t at = layout.a_transposed ? k * kRows + m : m * kDepth + k;
+      store(data, numbers.dtype, at, left(m, k, numbers));
     }
   }
   for (std::int64_t k = 0; k < kDepth; ++k) {
     for (std::int64_t n = 0; n < kColumns; ++n) {
-      store(data + kBAt, numbers.dtype, k * kColumns + n, right(k, n, numbers));
+      const std::int64_t at = layout.b_transposed ? n * kDepth + k : k * kColumns + n;
+      store(data + kBAt, numbers.dtype, at, right(k, n, numbers));
     }
   }
 }
@@ -104,13 +106,15 @@ struct Bench {
   Queue queue;
 };
 
-Result<GemmProblem> trial_problem(const KernelInfo& kernel, DType dtype, bool is_gated) noexcept {
-  const auto matrix = [](DType type, std::int64_t rows, std::int64_t columns) {
-    return Geometry{type, Shape{rows, columns}, contiguous_strides(Shape{rows, columns}), 0};
+Result<GemmProblem> trial_problem(const KernelInfo& kernel, DType dtype, TrialLayout layout,
+                                  bool is_gated) noexcept {
+  const auto matrix = [](DType type, std::int64_t rows, std::int64_t columns, bool is_transposed) {
+    const Strides strides = is_transposed ? Strides{1, rows} : Strides{columns, 1};
+    return Geometry{type, Shape{rows, columns}, strides, 0};
   };
-  GemmSpec spec{.a = matrix(dtype, kRows, kDepth),
-                .b = matrix(dtype, kDepth, kColumns),
-                .c = matrix(DType::F32, kRows, is_gated ? kColumns / 2 : kColumns),
+  GemmSpec spec{.a = matrix(dtype, kRows, kDepth, layout.a_transposed),
+                .b = matrix(dtype, kDepth, kColumns, layout.b_transposed),
+                .c = matrix(DType::F32, kRows, is_gated ? kColumns / 2 : kColumns, false),
                 .precision = kernel.multiplies_tf32 ? Precision::Tf32 : Precision::Exact};
   if (is_gated) spec.gate = Gate{.activation = Activation::None};
   return check(spec);
@@ -131,20 +135,26 @@ Status multiply(const GemmProblem& problem, const KernelInfo& kernel, std::byte*
 
 }  // namespace
 
+TrialLayout trial_layout(const KernelInfo& kernel, const GemmProblem& problem) noexcept {
+  if (kernel.path != Path::Matrix) return {};
+  return {metal_operand(problem.a, metal_parts(problem, kernel)).column_major,
+          metal_columns(problem, kernel).operand.column_major};
+}
+
 Result<Trial> try_product(const KernelInfo& kernel, const KernelInfo* portable, DType dtype,
-                          Pipelines& pipelines) noexcept try {
+                          TrialLayout layout, Pipelines& pipelines) noexcept try {
   Bench bench;
   GIRIH_TRY(bench.memory.start(pipelines.device()));
   GIRIH_TRY(bench.queue.start(pipelines.device(), nullptr, bench.memory, pipelines));
   Trial trial{.is_right = true};
   const Numbers numbers = numbers_of(kernel, dtype);
   for (const bool is_gated : {false, true}) {
-    const Result<GemmProblem> problem = trial_problem(kernel, dtype, is_gated);
+    const Result<GemmProblem> problem = trial_problem(kernel, dtype, layout, is_gated);
     if (!problem) return problem.error();
     const Result<std::byte*> data =
         bench.memory.allocate(kScratchAt + metal_workspace(*problem, kernel, 1).bytes());
     if (!data) return data.error();
-    fill(*data, numbers);
+    fill(*data, numbers, layout);
     GIRIH_TRY(multiply(*problem, kernel, *data, kCAt, bench.queue));
     const bool is_exact = is_right(*data + kCAt, numbers, is_gated);
     trial.is_right = trial.is_right && is_exact;

@@ -126,6 +126,18 @@ TEST_F(Metal, AMatrixUnitThatIsWrongIsTurnedOff) {
   EXPECT_TRUE(succeeded(multiply(healthy, DType::F16)));
 }
 
+TEST_F(Metal, EachLayoutOfAMatrixRowIsTried) {
+  Runtime runtime = must(open());
+  const Tensor x = must(runtime.tensor({16, 16}, DType::BF16));
+  const Tensor c = must(runtime.tensor({16, 16}, DType::F32));
+  must(gemm(runtime, {.a = x, .b = x, .c = c}));
+  emulator::config().breaks_matmul = true;
+  EXPECT_TRUE(succeeded(gemm(runtime, {.a = x, .b = x, .c = c}))) << "tried before";
+  EXPECT_TRUE(refused(gemm(runtime, {.a = x, .b = x.transposed(), .c = c}),
+                      Code::BackendUnavailable, "trial"));
+  emulator::config().breaks_matmul = false;
+}
+
 TEST_F(Metal, AMatrixUnitThatDropsTheLowestBitsIsTurnedOff) {
   for (const DType dtype : {DType::F16, DType::BF16, DType::I8}) {
     emulator::config().drops_low_bits = true;
