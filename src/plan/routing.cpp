@@ -89,7 +89,7 @@ Result<Plan> explain_rows(const Problem& problem, const SelectionContext& contex
 
 Result<RouteSelection> select(const RouteProblem& problem,
                               const SelectionContext& context) noexcept {
-  const Result<RouteSelection> best = cheapest_of(problem, context);
+  Result<RouteSelection> best = cheapest_of(problem, context);
   if (!best) return best;
   GIRIH_TRY(check_workspace(problem.workspace_bytes, best->workspace_bytes, *best->kernel));
   return best;

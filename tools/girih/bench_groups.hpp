@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <girih/grouped.hpp>
@@ -58,7 +59,7 @@ class GroupsOperands {
     GemmReference want{};
   };
 
-  explicit GroupsOperands(const GroupsCase& bench) : case_(bench) {}
+  explicit GroupsOperands(GroupsCase bench) : case_(std::move(bench)) {}
   Status fill(Runtime& runtime);
   Status sample(Backend backend);
   [[nodiscard]] std::vector<std::byte> weights_of(std::int64_t group) const;

@@ -100,7 +100,7 @@ class MetalDevice final : public Device {
     if (bytes == 0) return {};
     const auto size = static_cast<std::size_t>(bytes);
     if (size <= Queue::kMostStaged && !queue_.is_idle()) {
-      const Status queued = write_queued(destination, source, size);
+      Status queued = write_queued(destination, source, size);
       // Without a kernel that copies, an upload waits, as a long one does.
       if (queued || queued.error().code != Code::BackendUnavailable) return queued;
     }
