@@ -106,7 +106,8 @@ class Device {
   virtual Result<std::byte*> allocate(std::int64_t bytes) noexcept = 0;
   /// Takes memory back. Work queued before the call may still use it. From any thread.
   virtual void release(std::byte* data, std::int64_t bytes) noexcept = 0;
-  /// Gives to the system what `release` has kept. May wait for the queue.
+  /// Gives to the system what `release` has kept. May wait for the queue; not under
+  /// `caller_capture`.
   virtual Status trim() noexcept { return {}; }
   /// Of an allocation or a 64-byte aligned part of one; the bytes up to the next multiple of 64 may
   /// be cleared with it.

@@ -162,6 +162,9 @@ Status Runtime::bump_reset() noexcept {
 Status Runtime::trim(std::uint64_t keep_bytes) noexcept {
   const Result<Entry> entry = Entry::enter(state_.get());
   if (!entry) return entry.error();
+  if (state_->device().caller_capture() != 0) {
+    return error(Code::CaptureMisuse, "trim while the stream is captured: it waits for the queue");
+  }
   state_->memory().trim(keep_bytes);
   return state_->device().trim();
 }

@@ -198,7 +198,6 @@ Result<std::byte*> CudaDevice::allocate(std::int64_t bytes) noexcept {
 }
 
 Status CudaDevice::trim() noexcept {
-  GIRIH_TRY(refuse_while_captured("trim"));
   retired_.collect(home_);
   const Inside inside(home_);
   ++synchronisations_;

@@ -107,6 +107,7 @@ Status Queue::recover() noexcept {
     event::set_value(submissions_.get(), submitted_);
   }
   newest_ = tick_;
+  unheard_.reset();
   GIRIH_TRY(feedback_.restart(tick_));
   memory_->reap(tick_ + 1);  // of what was discarded as well
   return {};
@@ -284,17 +285,13 @@ Status Queue::submit(std::uint64_t value) noexcept {
 
 Result<bool> Queue::completed(std::uint64_t value) noexcept {
   if (event::value(submissions_.get()) < value) return false;
-  const bool is_reported = feedback_.finished() >= completed_tick();
+  const std::uint64_t done = completed_tick(), reported = feedback_.finished();
   GIRIH_TRY(feedback_.status());
+  if (reported >= done) return true;
   const auto now = std::chrono::steady_clock::now();
-  if (is_reported) {
-    unheard_since_.reset();
-  } else if (!unheard_since_) {
-    unheard_since_ = now;
-  } else if (now - *unheard_since_ > kReportPatience) {
-    return no_report();
-  }
-  return is_reported;
+  if (!unheard_ || reported >= unheard_->tick) unheard_ = Unheard{done, now};
+  if (now - unheard_->since > kReportPatience) return no_report();
+  return false;
 }
 
 Status Queue::wait(std::uint64_t value) noexcept {

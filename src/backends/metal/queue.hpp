@@ -122,8 +122,12 @@ class Queue {
   bool awaits_ = false;  ///< the caller's event, and nothing was committed since
   std::uint64_t submitted_ = 0;
   std::size_t used_constants_ = 0;
-  /// When `completed` first saw work done that was not reported.
-  std::optional<std::chrono::steady_clock::time_point> unheard_since_;
+  /// The first work that `completed` saw done but not reported, and when.
+  struct Unheard {
+    std::uint64_t tick;
+    std::chrono::steady_clock::time_point since;
+  };
+  std::optional<Unheard> unheard_;
   double seconds_ = 0;                     ///< predicted, of the open command buffer
   bool is_first_ = true;                   ///< nothing is in the open command buffer
   std::uint64_t tick_ = 0;                 ///< of the last commit

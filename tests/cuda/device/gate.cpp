@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "cuda/device/gpu_test.hpp"
 #include "verify/bound_gemm.hpp"
 
@@ -76,27 +78,47 @@ TEST_P(CudaGate, ManyTilesOfABatchWithOneB) {
   }
 }
 
-// Adding a residual of 0 takes the gate out of the product's epilogue.
+// Alpha is negative and a row of A is 0: neither sign of a zero, nor -0 of either half, tells the
+// form. Factors of 1 take the gate out of the product's epilogue.
 TEST_P(CudaGate, BothFormsGiveEqualBits) {
   constexpr std::int64_t kM = 500, kN = 1024, kK = 512;
   const Tensor a = random_tensor(runtime_, {kM, kK}, DType::BF16, 1);
+  must(fill(runtime_, {.destination = must(a.slice(0, 7, 8)), .value = 0}));
   const Tensor b = random_tensor(runtime_, {2 * kN, kK}, DType::BF16, 2);
   const Tensor bias = random_tensor(runtime_, {2 * kN}, DType::F32, 3);
-  const Tensor zeros = must(runtime_.tensor({kM, kN}, DType::F32));
+  const Tensor one = tensor_of(runtime_, {1}, DType::F32, std::vector<float>{1});
   for (const GateOrder order : {GateOrder::Concatenated, GateOrder::Interleaved}) {
-    const Tensor c = must(runtime_.tensor({kM, kN}, DType::BF16));
-    GemmDesc desc{.a = a,
-                  .b = b.transposed(),
-                  .c = c,
-                  .epilogue = {.bias = bias, .gate = Gate{.order = order, .up_offset = 1}},
-                  .reproducibility = Reproducibility::RowInvariant};
-    EXPECT_NE(must(plan(runtime_, desc)).to_string().find(kJoined), std::string::npos);
-    must(gemm(runtime_, desc));
-    const std::vector<std::byte> joined = bytes_of(runtime_, c);
-    desc.epilogue.residual = zeros;
-    EXPECT_EQ(must(plan(runtime_, desc)).to_string().find(kJoined), std::string::npos);
-    must(gemm(runtime_, desc));
-    EXPECT_EQ(joined, bytes_of(runtime_, c));
+    for (const bool has_bias : {false, true}) {
+      const Tensor c = must(runtime_.tensor({kM, kN}, DType::BF16));
+      GemmDesc desc{.a = a,
+                    .b = b.transposed(),
+                    .c = c,
+                    .alpha = -1,
+                    .epilogue = {.gate = Gate{.order = order, .up_offset = has_bias ? 1.0F : 0.0F}},
+                    .reproducibility = Reproducibility::RowInvariant};
+      if (has_bias) desc.epilogue.bias = bias;
+      EXPECT_NE(must(plan(runtime_, desc)).to_string().find(kJoined), std::string::npos);
+      must(gemm(runtime_, desc));
+      const std::vector<std::byte> joined = bytes_of(runtime_, c);
+      desc.a_scale = Scale{one, Granularity::PerTensor};
+      EXPECT_EQ(must(plan(runtime_, desc)).to_string().find(kJoined), std::string::npos);
+      must(gemm(runtime_, desc));
+      EXPECT_EQ(joined, bytes_of(runtime_, c));
+    }
+  }
+}
+
+// Between these M the way in which tiles are stored changes.
+TEST_P(CudaGate, TheSignOfAZeroDoesNotDependOnM) {
+  constexpr std::int64_t kN = 333, kK = 512;
+  const Tensor b = random_tensor(runtime_, {kK, kN}, DType::BF16, 2);
+  for (const std::int64_t m : {1, 200, 512, 1000, 4096}) {
+    const Tensor a = must(runtime_.tensor({m, kK}, DType::BF16));  // zeros
+    const Tensor c = must(runtime_.tensor({m, kN}, DType::F32));
+    must(gemm(
+        runtime_,
+        {.a = a, .b = b, .c = c, .alpha = -1, .reproducibility = Reproducibility::RowInvariant}));
+    for (const float x : floats_of(runtime_, c)) ASSERT_FALSE(std::signbit(x)) << m;
   }
 }
 

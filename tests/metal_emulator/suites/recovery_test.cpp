@@ -141,6 +141,12 @@ TEST_F(MetalRecovery, AskingWhetherWorkIsDoneEndsWhereNoReportComes) {
   Result<bool> done = false;
   while (done && !*done) done = runtime_.completed(event);
   EXPECT_TRUE(refused(done, Code::TimedOut, "did not report"));
+  emulator::set_feedback_time(emulator::FeedbackTime::BeforeEvents);
+  must(runtime_.recover());
+  // A new failure to report has its own time.
+  emulator::set_feedback_time(emulator::FeedbackTime::Never);
+  must(multiply());
+  EXPECT_FALSE(must(runtime_.completed(must(runtime_.submit()))));
 }
 
 }  // namespace
