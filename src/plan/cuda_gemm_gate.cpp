@@ -79,6 +79,9 @@ CudaGateParts cuda_gate_parts(const GemmProblem& problem, const KernelInfo& kern
     parts.sums_bytes = sums_bytes(parts.batch, parts.m, parts.sums_ld);
     parts.bytes = parts.sums_bytes;
     const bool is_small = parts.batch == 1 && parts.m <= kLeastRows;
+    if (splits > 1 && kernel.form == cuda::TileForm::None) {
+      parts.bytes += splits * parts.sums_bytes;  // partial sums have the same rows
+    }
     if (kernel.form != cuda::TileForm::None && (is_small || parts.bytes <= kCudaWorkspaceLimit)) {
       parts.bytes +=
           cuda_gemm_pieces(cuda_gate_product(problem, parts.batch, parts.m), splits).bytes;
