@@ -364,8 +364,8 @@ GemmSelection gated_candidate(const GemmProblem& problem, const KernelInfo& kern
 
 GemmSelection cuda_gemm_candidate(const GemmProblem& problem, const KernelInfo& kernel,
                                   const SelectionContext& context) noexcept {
-  if (kernel.splits_f32) return cuda_fast_candidate(problem, kernel, context);
   if (problem.gate) return gated_candidate(problem, kernel, context);
+  if (kernel.splits_f32) return cuda_fast_candidate(problem, kernel, context);
   if (cuda_f32_tile(kernel) >= 0) return cuda_f32_candidate(problem, kernel, *context.device);
   return kernel.form == TileForm::None ? simt_candidate(problem, kernel, context)
                                        : wgmma_candidate(problem, kernel, *context.device);

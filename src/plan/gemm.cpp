@@ -174,9 +174,13 @@ Result<GemmSelection> select(const GemmProblem& problem, const SelectionContext&
   if (!best) return best;
   if (best->kernel == nullptr) {
     const bool is_metal = context.device->backend == Backend::Metal;
+    const bool is_fast = problem.precision == Precision::Fast && problem.a.dtype == DType::F32;
     return error(Code::GemmNoKernel, "no kernel for a product of {} x {} x {}, batch {}: {}",
                  problem.m, problem.n, problem.k, problem.batch,
-                 is_metal ? metal_gemm_limits() : "matrix rows count to 2^31 - 1025");
+                 is_metal  ? metal_gemm_limits()
+                 : is_fast ? "rows that split f32 need C, residual and bias to be row-major, and "
+                             "are not row-invariant"
+                           : "matrix rows count to 2^31 - 1025");
   }
   GIRIH_TRY(check_workspace(problem.workspace_bytes, best->workspace_bytes, *best->kernel));
   return best;

@@ -227,12 +227,11 @@ Result<Plan> BoundGemm::plan(Runtime& runtime) const {
 bool BoundGemm::may_refuse(const Error& error) const {
   if (error.code != Code::GemmNoKernel) return false;
   // Matrix rows of a GPU take no exact f32 operands, and on cuda no int8 ones. What they take of
-  // f32 there has a row-major C, no gate, and bits that depend on all operands.
+  // f32 there has a row-major C, and bits that depend on all operands.
   const bool is_exact = problem_->precision == Precision::Exact;
   const bool is_limited =
       backend_ == Backend::Cuda &&
-      (case_.gate || problem_->reproducibility == Reproducibility::RowInvariant ||
-       !cuda_f32_has_rows(*problem_));
+      (problem_->reproducibility == Reproducibility::RowInvariant || !cuda_f32_has_rows(*problem_));
   const bool has_no_row = (case_.operands == DType::F32 && (is_exact || is_limited)) ||
                           (case_.operands == DType::I8 && backend_ == Backend::Cuda);
   const bool lacks_row = backend_ != Backend::Cpu && case_.path == Path::Matrix && has_no_row;

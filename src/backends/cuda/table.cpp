@@ -58,7 +58,8 @@ constexpr Features kSm90a = {Feature::Sm90a};
    .flops_per_cycle = 682,                                            \
    .form = TileForm::Cooperative,                                     \
    .consumers = count,                                                \
-   .splits_f32 = true},
+   .splits_f32 = true,                                                \
+   .gates = true},
 #define GIRIH_CUDA_ELEMENTWISE(which, text, types, rows, columns, in, out) \
   {.name = "cuda_" #text "_" #types "_" #rows "x" #columns "_simt",        \
    .backend = Backend::Cuda,                                               \
