@@ -211,6 +211,34 @@ TEST_P(CudaF32, WhatHasNoPartsIsComputedExactlyAndIsForgottenAfterwards) {
   }
 }
 
+TEST_P(CudaF32, AccumulatingWholeNumbersIsExactOnEveryRow) {
+  constexpr std::int64_t kM = 130, kN = 200, kK = 3000;
+  for (const bool splits : {false, true}) {
+    for (const std::string& row : rows(splits)) {
+      Runtime runtime = open(GetParam(), {.force_kernel = row});
+      verify::Random random(5);
+      std::vector<float> left(kM * kK), right(kK * kN);
+      for (float& x : left) x = static_cast<float>(random.integer(-9, 9));
+      for (float& x : right) x = static_cast<float>(random.integer(-9, 9));
+      for (const bool of_weights : {false, true}) {
+        const Tensor a = of_weights ? tensor_of(runtime, {kK, kM}, DType::F32, left).transposed()
+                                    : tensor_of(runtime, {kM, kK}, DType::F32, left);
+        const Tensor b = of_weights ? tensor_of(runtime, {kK, kN}, DType::F32, right)
+                                    : tensor_of(runtime, {kN, kK}, DType::F32, right).transposed();
+        const Tensor c = must(runtime.tensor({kM, kN}, DType::F32));
+        GemmDesc desc{.a = a, .b = b, .c = c};
+        desc.precision = splits ? Precision::Fast : Precision::Exact;
+        must(gemm(runtime, desc));
+        const std::vector<float> once = floats_of(runtime, c);
+        desc.beta = 1.0F;
+        for (int pass = 2; pass <= 5; ++pass) must(gemm(runtime, desc));
+        const std::vector<float> now = floats_of(runtime, c);
+        for (std::size_t i = 0; i < now.size(); ++i) ASSERT_EQ(now[i], 5 * once[i]) << row;
+      }
+    }
+  }
+}
+
 TEST_P(CudaF32, PiecesOfALargeFastProductHaveTheBitsOfTheWhole) {
   constexpr std::int64_t kM = 3000, kN = 600, kK = 20'000;
   FastProduct product(runtime_, kM, kN, kK);
