@@ -46,7 +46,13 @@ def audit_cuda(root):
     params = text_of(root, "cuda", "kernels", "simt_params.hpp")
     tiles = text_of(root, "cuda", "kernels", "gemm_tiles.hpp")
     yield "cuda wgmma tiles", True, "backends/cuda/kernels.inc" in tiles
+    f32 = (root / "src" / "plan" / "cuda_f32_tile.hpp").read_text(encoding="utf-8")
+    tiles = re.findall(r"^    \{(\d+), (\d+), \d+, \d+, (\d+), \d+\},$", f32, re.MULTILINE)
+    rows = [row for row in rows_of(inc, "GIRIH_CUDA_SIMT_GEMM") if row[0] == "f32"]
+    yield "cuda f32 tiles", [tuple(row[1:4]) for row in rows], tiles
     for types, m, n, *_ in rows_of(inc, "GIRIH_CUDA_SIMT_GEMM"):
+        if types == "f32":
+            continue
         tile = constant(params, "kSimtTile")
         yield f"cuda simt {types}", (int(m), int(n)), (tile, tile)
     for op, _, _, _, n, *_ in rows_of(inc, "GIRIH_CUDA_ELEMENTWISE"):
@@ -111,6 +117,7 @@ def self_test(root):
               ("cpu/kernels.inc", "GIRIH_CPU_GEMM(neon, f32, 8,", "GIRIH_CPU_GEMM(neon, f32, 4,"),
               ("cuda/kernels/simt_params.hpp", "kSimtTile = 64", "kSimtTile = 32"),
               ("cuda/kernels/simt_params.hpp", "kWalkSegment = 512", "kWalkSegment = 256"),
+              ("../plan/cuda_f32_tile.hpp", "{128, 64, 8, 8, 16, 3}", "{64, 128, 8, 8, 16, 3}"),
               ("metal/kernels/gemm_tensor.metal", "128, 64, 4, true, true", "64, 128, 4, true, true"),
               ("metal/kernels/gemm_simdgroup.metal", "float, 64, 64, 16, 4", "float, 64, 64, 32, 4"),
               ("metal/kernels.inc", "64, 64, 16, 4, simdgroup", "64, 64, 16, 8, simdgroup"),
@@ -121,7 +128,8 @@ def self_test(root):
     for name, before, after in faults:
         with tempfile.TemporaryDirectory() as folder:
             copy = pathlib.Path(folder)
-            shutil.copytree(root / BACKENDS, copy / BACKENDS)
+            for part in (BACKENDS, pathlib.Path("src", "plan")):
+                shutil.copytree(root / part, copy / part)
             path = copy / BACKENDS / name
             text = path.read_text(encoding="utf-8")
             if before not in text:

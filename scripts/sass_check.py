@@ -15,6 +15,13 @@ MUST_HOLD = [
     ("gemm_wgmma", r"UTMALDG\.3D\.MULTICAST", "no multicast"),
     ("gemm_wgmma", r"UTMASTG", "no tensor copy out"),
     ("gemm_simtIf", r"\bFFMA\b", "no fused multiply-add"),
+    ("8gemm_f32I", r"\bFFMA\b", "no fused multiply-add"),
+    ("8gemm_f32I", r"\bLDGSTS\b", "no asynchronous copy in"),
+    ("8gemm_f32I", r"\bLDS\.128\b", "no loads of 16 bytes from shared memory"),
+    ("gemm_fast_f32", r"HGMMA\.64x128x16\.F32\.BF16", "no matrix unit"),
+    ("gemm_fast_f32", r"UTMALDG\.3D", "no tensor copy in"),
+    ("copy_rowsILi16", r"\bLDG\.E\.128\b", "no loads of 16 bytes"),
+    ("copy_rowsILi16", r"\bSTG\.E\.128\b", "no stores of 16 bytes"),
 ]
 LOCAL_MEMORY = re.compile(r"\b(LDL|STL)\b")
 
@@ -41,11 +48,15 @@ def faults(found):
 
 def self_test():
     good = ("Function : gemm_wgmma1\n HGMMA.64x128x16.F32.BF16 R24\n UTMALDG.3D [UR8]\n"
-            " UTMALDG.3D.MULTICAST [UR8]\n UTMASTG.3D [UR8]\nFunction : gemm_simtIfEE\n FFMA R1, R2\n")
+            " UTMALDG.3D.MULTICAST [UR8]\n UTMASTG.3D [UR8]\nFunction : gemm_simtIfEE\n FFMA R1, R2\n"
+            "Function : 8gemm_f32ILi0\n FFMA R1, R2\n LDGSTS.E [R1]\n LDS.128 R4\n"
+            "Function : gemm_fast_f32\n HGMMA.64x128x16.F32.BF16 R24\n UTMALDG.3D [UR8]\n"
+            "Function : copy_rowsILi16\n LDG.E.128 R4\n STG.E.128 [R2]\n")
     assert list(faults(functions(good))) == [], list(faults(functions(good)))
     seeded = [("HGMMA.64x128x16.F32.BF16", "HMMA.16816.F32.BF16"), ("UTMALDG.3D.MULTICAST", "NOP"),
               ("UTMALDG.3D [UR8]", "LDG [UR8]"), ("UTMASTG", "STG"), ("gemm_wgmma", "gemm_other"), ("FFMA R1", "FMUL R1"), ("FFMA R1", "FFMA R1\n STL [R1], R2\n"),
-              ("Function", "Funktion")]
+              ("LDGSTS", "LDG"), ("LDS.128", "LDS.64"), ("LDG.E.128", "LDG.E"), ("STG.E.128", "STG.E"),
+              ("gemm_fast_f32\n HGMMA", "gemm_fast_f32\n HMMA"), ("Function", "Funktion")]
     for before, after in seeded:
         assert list(faults(functions(good.replace(before, after)))), f"missed: {after}"
     print(f"{len(seeded)} seeded faults caught")

@@ -48,7 +48,9 @@ def heading(report):
     ends = [name for name, there in (("bias", epilogue["bias"]),
                                      (epilogue["activation"], epilogue["activation"] != "none"))
             if there]
-    modes = [text for text in (report["reproducibility"] if report["reproducibility"] != "per-shape"
+    precision = report["precision"]
+    modes = [text for text in (f"precision {precision}" if precision != "exact" else "",
+                               report["reproducibility"] if report["reproducibility"] != "per-shape"
                                else "", "with " + " and ".join(ends) if ends else "",
                                "replayed" if report["submission"] == "replay" else "") if text]
     return (f"{report['device']}, {report['backend']}, {host}{''.join(m + ', ' for m in modes)}"
@@ -59,6 +61,7 @@ def heading(report):
 def every_product(report):
     """A row for each product and peer."""
     costs = any("epilogue_cost" in shape for shape in report["shapes"])
+    errors = report["precision"] == "fast"
     rows = []
     for shape in report["shapes"]:
         for peer in shape["peers"]:
@@ -70,9 +73,12 @@ def every_product(report):
             if costs:
                 cells += [f"{entry['epilogue_cost']['median'] * 1e6:.2f} us"
                           if "epilogue_cost" in entry else "" for entry in (shape, peer)]
+            if errors:
+                cells += [f"{entry['max_error']:.2g}" for entry in (shape, peer)]
             rows.append(cells)
     titles = ["M x N x K", "type", "girih", "rate", "against", "ratio", "interval", "verdict"]
-    return table(titles + (["epilogue adds", "its adds"] if costs else []), rows)
+    return table(titles + (["epilogue adds", "its adds"] if costs else [])
+                 + (["largest error", "its"] if errors else []), rows)
 
 
 def summed_up(report):
@@ -146,7 +152,26 @@ def grouped(path, report, _):
                       f"Geometric mean: {means}. From `{path.relative_to(ROOT)}`."])
 
 
-KINDS = {"girih-bench-gemm-2": gemm, "girih-bench-grouped-1": grouped, "girih-bench-cold-1": cold}
+def elementwise(path, report, _):
+    rows = []
+    for shape in report["shapes"]:
+        types = " to ".join(dict.fromkeys((shape["dtype"], shape["out_dtype"])))
+        for peer in shape["peers"]:
+            ratio = peer["ratio"]
+            rows.append([shape["op"], types, f"{shape['rows']} x {shape['columns']}",
+                         time(shape["seconds"]["median"]), f"{shape['gb_per_s']:.0f} GB/s",
+                         f"{peer['gb_per_s']:.0f} GB/s", f"{ratio['median']:.2f}",
+                         f"{ratio['low']:.2f} .. {ratio['high']:.2f}", peer["verdict"]])
+    titles = ["operation", "type", "extents", "girih", "rate", "memcpy", "ratio", "interval", "verdict"]
+    return "\n".join([f"Elementwise operations, {report['device']}, {report['backend']}, commit "
+                      f"{report['commit']}, {report['rounds']} interleaved rounds. Rates count bytes read "
+                      "and written; ratio: the time of the system's own copy that moves as many bytes "
+                      "over girih's, median and 95 % interval.", "", *table(titles, rows), "",
+                      f"From `{path.relative_to(ROOT)}`."])
+
+
+KINDS = {"girih-bench-gemm-2": gemm, "girih-bench-grouped-1": grouped, "girih-bench-cold-1": cold,
+         "girih-bench-elementwise-1": elementwise}
 
 
 def tables(whole):

@@ -14,6 +14,7 @@ Obstacle obstacle(const Demand& demand, const KernelInfo& kernel, const Selectio
   const bool may_round = demand.precision != Precision::Exact;
   const bool must_round = demand.precision == Precision::Tf32;
   if (kernel.multiplies_tf32 ? !may_round : must_round) return Obstacle::Precision;
+  if (kernel.splits_f32 && demand.precision != Precision::Fast) return Obstacle::Precision;
   if (demand.path != Path::Auto && demand.path != kernel.path) return Obstacle::Path;
   if (demand.gate && !kernel.gates) return Obstacle::Gate;
   // Rows are invariant only if it is known how a kernel adds up.
@@ -41,6 +42,9 @@ std::string describe(Obstacle obstacle, const Demand& demand, const KernelInfo& 
     case Obstacle::Precision:
       if (kernel.multiplies_tf32) {
         return formatted("rounds f32 operands to tf32; precision {} asked", name(demand.precision));
+      }
+      if (kernel.splits_f32) {
+        return formatted("splits f32 operands; precision {} asked", name(demand.precision));
       }
       return formatted("no {} on {}: ask for {} or {}", name(demand.precision),
                        kernel.backend == Backend::Cpu ? "a cpu" : name(kernel.backend),

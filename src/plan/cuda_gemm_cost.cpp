@@ -5,6 +5,8 @@
 #include <limits>
 
 #include "core/checked.hpp"
+#include "plan/cuda_f32_cost.hpp"
+#include "plan/cuda_fast_f32.hpp"
 #include "plan/cuda_gemm_gate.hpp"
 #include "plan/cuda_gemm_layout.hpp"
 #include "plan/cuda_gemm_tuned.hpp"
@@ -363,6 +365,8 @@ GemmSelection gated_candidate(const GemmProblem& problem, const KernelInfo& kern
 GemmSelection cuda_gemm_candidate(const GemmProblem& problem, const KernelInfo& kernel,
                                   const SelectionContext& context) noexcept {
   if (problem.gate) return gated_candidate(problem, kernel, context);
+  if (kernel.splits_f32) return cuda_fast_candidate(problem, kernel, context);
+  if (cuda_f32_tile(kernel) >= 0) return cuda_f32_candidate(problem, kernel, *context.device);
   return kernel.form == TileForm::None ? simt_candidate(problem, kernel, context)
                                        : wgmma_candidate(problem, kernel, *context.device);
 }
@@ -370,8 +374,8 @@ GemmSelection cuda_gemm_candidate(const GemmProblem& problem, const KernelInfo& 
 std::vector<GemmSelection> cuda_gemm_launches(const GemmProblem& problem, const KernelInfo& kernel,
                                               const DeviceInfo& device) {
   std::vector<GemmSelection> launches;
-  if (kernel.form == TileForm::None || problem.is_empty() || problem.skips_product() ||
-      !counts_fit(problem)) {
+  if (kernel.form == TileForm::None || kernel.splits_f32 || problem.is_empty() ||
+      problem.skips_product() || !counts_fit(problem)) {
     return launches;
   }
   const TileModel model(problem, kernel, device);

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "core/checked.hpp"
+#include "plan/cuda_fast_f32.hpp"
 #include "plan/cuda_gemm_layout.hpp"
 
 namespace girih::inline v0 {
@@ -40,7 +41,7 @@ std::optional<CudaGateHalves> cuda_gate_halves(const GemmProblem& problem,
                                                const KernelInfo& kernel) noexcept {
   const cuda::TileConfig tile{static_cast<int>(kernel.tile_m), static_cast<int>(kernel.tile_n),
                               static_cast<int>(kernel.tile_k), kernel.consumers, kernel.form};
-  if (kernel.form == cuda::TileForm::None || !cuda::gates_in_registers(tile) ||
+  if (kernel.form == cuda::TileForm::None || kernel.splits_f32 || !cuda::gates_in_registers(tile) ||
       !has_box_epilogue(problem) || problem.is_empty() || problem.skips_product()) {
     return std::nullopt;
   }
@@ -79,9 +80,13 @@ CudaGateParts cuda_gate_parts(const GemmProblem& problem, const KernelInfo& kern
     parts.sums_bytes = sums_bytes(parts.batch, parts.m, parts.sums_ld);
     parts.bytes = parts.sums_bytes;
     const bool is_small = parts.batch == 1 && parts.m <= kLeastRows;
+    if (splits > 1 && kernel.form == cuda::TileForm::None) {
+      parts.bytes += splits * parts.sums_bytes;  // partial sums have the same rows
+    }
     if (kernel.form != cuda::TileForm::None && (is_small || parts.bytes <= kCudaWorkspaceLimit)) {
-      parts.bytes +=
-          cuda_gemm_pieces(cuda_gate_product(problem, parts.batch, parts.m), splits).bytes;
+      const GemmProblem product = cuda_gate_product(problem, parts.batch, parts.m);
+      parts.bytes += kernel.splits_f32 ? cuda_fast_pieces(product).bytes
+                                       : cuda_gemm_pieces(product, splits).bytes;
     }
     if (is_small || parts.bytes <= kCudaWorkspaceLimit) return parts;
     if (parts.batch > 1) {

@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "plan/candidates.hpp"
+#include "plan/cuda_fast_f32.hpp"
 #include "plan/cuda_gemm_cost.hpp"
 #include "plan/cuda_gemm_gate.hpp"
 #include "plan/cuda_gemm_layout.hpp"
@@ -78,6 +79,21 @@ void note_wgmma(const GemmProblem& problem, const GemmSelection& choice, int spl
   }
 }
 
+void note_parts(const GemmProblem& problem, std::vector<std::string>& notes) {
+  if (problem.skips_product()) return;
+  notes.emplace_back(
+      "operands are split into three bf16 parts each, and six products of parts added");
+  notes.emplace_back(
+      "an operand that has no parts (NaN, infinite, huge or tiny) sends the product to an exact "
+      "kernel, on the device");
+  const CudaFastPieces piece = cuda_fast_pieces(problem);
+  if (piece.m < problem.m || piece.n < problem.n || piece.batch < problem.batch) {
+    notes.push_back(formatted(
+        "in pieces of {} x {}, {} of the batch at a time, to keep the workspace within {} MiB",
+        piece.m, piece.n, piece.batch, kCudaWorkspaceLimit >> 20));
+  }
+}
+
 void note_cuda(const GemmProblem& asked, const GemmSelection& choice,
                std::vector<std::string>& notes) {
   if (choice.kernel->backend != Backend::Cuda) return;
@@ -101,6 +117,7 @@ void note_cuda(const GemmProblem& asked, const GemmSelection& choice,
     }
     problem = cuda_gate_product(asked, parts.batch, parts.m);
   }
+  if (choice.kernel->splits_f32) return note_parts(problem, notes);
   if (choice.kernel->form != cuda::TileForm::None) note_wgmma(problem, choice, splits, notes);
 }
 
@@ -128,7 +145,8 @@ void note_metal(const GemmProblem& problem, const GemmSelection& choice,
 
 std::vector<std::string> notes_on(const GemmProblem& problem, const GemmSelection& choice) {
   std::vector<std::string> notes;
-  if (problem.precision == Precision::Fast && !choice.kernel->multiplies_tf32) {
+  if (problem.precision == Precision::Fast && !choice.kernel->multiplies_tf32 &&
+      !choice.kernel->splits_f32) {
     notes.emplace_back("precision fast: no row that splits f32 takes this, the exact one is used");
   }
   if (problem.skips_product()) notes.emplace_back("A and B are not read");
@@ -156,9 +174,13 @@ Result<GemmSelection> select(const GemmProblem& problem, const SelectionContext&
   if (!best) return best;
   if (best->kernel == nullptr) {
     const bool is_metal = context.device->backend == Backend::Metal;
+    const bool is_fast = problem.precision == Precision::Fast && problem.a.dtype == DType::F32;
     return error(Code::GemmNoKernel, "no kernel for a product of {} x {} x {}, batch {}: {}",
                  problem.m, problem.n, problem.k, problem.batch,
-                 is_metal ? metal_gemm_limits() : "matrix rows count to 2^31 - 1025");
+                 is_metal  ? metal_gemm_limits()
+                 : is_fast ? "rows that split f32 need C, residual and bias to be row-major, and "
+                             "are not row-invariant"
+                           : "matrix rows count to 2^31 - 1025");
   }
   GIRIH_TRY(check_workspace(problem.workspace_bytes, best->workspace_bytes, *best->kernel));
   return best;

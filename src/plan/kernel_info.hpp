@@ -35,6 +35,8 @@ enum class Reduction : std::uint8_t {
   ExactI32,       ///< integers: order does not matter
   SimdgroupF32,   ///< f32 sums of 8 x 8 x 8 products in order of k, each in an order of its own
   TensorOpsF32,   ///< f32 sums of Metal's matmul2d over all of k; slices of K added in order
+  /// cuda: f32 sums of 64 of K, made on the matrix unit from bf16 parts of f32 operands
+  WgmmaPartsF32,
   WgmmaF32,  ///< f32 sums of the Hopper matrix unit over k in order; slices of K added in order
 };
 std::string_view name(Reduction reduction) noexcept;
@@ -56,6 +58,8 @@ struct KernelInfo {
   int consumers = 0;                           ///< cuda: warpgroups that multiply
   /// The unit multiplies f32 operands as tf32: the row serves Tf32, and Fast in parts, never Exact.
   bool multiplies_tf32 = false;
+  /// Multiplies f32 operands as three bf16 parts each: the row serves Fast alone.
+  bool splits_f32 = false;
   bool groups = false;  ///< gemm: serves grouped_gemm too
   bool gates = false;   ///< gemm: has the epilogue that joins two columns into one
   /// Why the device at hand cannot run the row though it has what the row needs: a compiler's first

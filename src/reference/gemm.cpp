@@ -19,12 +19,24 @@ bool splits_operands(const GemmProblem& problem) noexcept {
   return problem.a.dtype == DType::F32 && problem.precision == Precision::Fast;
 }
 
-/// Half the relative error of a product of two operands: what the precision allows. Fast: each in
-/// two tf32 parts, high = x (1 + 2^-11) at most, low short of 2^-23 x; low * low, 2^-22, is left
-/// out.
-double input_roundoff(const GemmProblem& problem) noexcept {
+/// Half the relative error of a product of two operands: what the precision allows. Fast: on metal
+/// each in two tf32 parts, high = x (1 + 2^-11) at most, low short of 2^-23 x; low * low, 2^-22, is
+/// left out. On cuda in three bf16 parts, x, 2^-8 x and 2^-16 x at most, of which mid * lo, lo *
+/// mid and lo * lo are left out.
+double input_roundoff(const GemmProblem& problem, Backend backend) noexcept {
   if (problem.a.dtype != DType::F32 || problem.precision == Precision::Exact) return 0;
-  return problem.precision == Precision::Tf32 ? 0x1.002p-11 : 0x1.01p-22;
+  if (problem.precision == Precision::Tf32) return 0x1.002p-11;
+  return backend == Backend::Cuda ? 0x1.01p-24 : 0x1.01p-22;
+}
+
+/// Roundings of a sum over K. Fast on metal: three products. On cuda: of each 64 of K four
+/// instructions whose terms are as large as the products, each cutting 17 terms at 2^-25 and its
+/// result at 2^-23 of the sum, 10.5 u; twenty whose terms are short of 2^-7 of that, 2 u; a
+/// rounding for each 64; or K where an exact kernel stepped in.
+double sum_roundings(const GemmProblem& problem, Backend backend) noexcept {
+  const auto k = static_cast<double>(problem.k);
+  if (!splits_operands(problem)) return k;
+  return backend == Backend::Cuda ? std::max(k, 44 + std::ceil(k / 64)) : 3 * k;
 }
 
 /// A matrix as dense row-major doubles.
@@ -65,16 +77,15 @@ struct Sum {
 };
 
 /// alpha * sa * sb * sum. `reach` bounds each partial product of the four, in whatever order.
-Approximation scaled_sum(const GemmProblem& problem, const Sum& row_sum, double alpha, double sa,
-                         double sb) noexcept {
+Approximation scaled_sum(const GemmProblem& problem, Backend backend, const Sum& row_sum,
+                         double alpha, double sa, double sb) noexcept {
   const double sum = row_sum.value;
   double magnitude = row_sum.magnitude;
   const bool integers = problem.a.dtype == DType::I8;
   if (integers) magnitude = std::fabs(sum);
-  const double products = splits_operands(problem) ? 3 : 1;
-  const double roundings = (integers ? 0 : products * static_cast<double>(problem.k)) + kScaling;
+  const double roundings = (integers ? 0 : sum_roundings(problem, backend)) + kScaling;
   const double factor = alpha * sa * sb;
-  const double input_error = 2 * input_roundoff(problem) * magnitude;
+  const double input_error = 2 * input_roundoff(problem, backend) * magnitude;
   const double sum_error =
       f32_error(roundings, magnitude + input_error) + input_error + row_sum.alignment;
   if (!std::isfinite(factor) || !std::isfinite(sum)) {
@@ -150,12 +161,13 @@ Approximation join(const Gate& gate, Approximation g, Approximation u) noexcept 
 }
 
 /// One element of the product, from its sum over K, with all that a gate or an activation is given.
-Approximation add_up(const GemmProblem& problem, const GemmOperands& operands, std::int64_t batch,
-                     std::int64_t i, std::int64_t j, const Sum& sum, double c_term) noexcept {
+Approximation add_up(const GemmProblem& problem, const GemmOperands& operands, Backend backend,
+                     std::int64_t batch, std::int64_t i, std::int64_t j, const Sum& sum,
+                     double c_term) noexcept {
   const double alpha = scalar(problem.alpha, operands.alpha);
   Approximation x;
   if (!problem.skips_product()) {
-    x = scaled_sum(problem, sum, alpha, scale(operands.a_scale, problem.a_scale, i),
+    x = scaled_sum(problem, backend, sum, alpha, scale(operands.a_scale, problem.a_scale, i),
                    scale(operands.b_scale, problem.b_scale, j));
   }
   const double bias =
@@ -234,14 +246,15 @@ struct RowSums {
 };
 
 /// Element (i, j) of C.
-Approximation finish(const GemmProblem& problem, const GemmOperands& operands, std::int64_t batch,
-                     std::int64_t i, std::int64_t j, const RowSums& row) noexcept {
+Approximation finish(const GemmProblem& problem, const GemmOperands& operands, Backend backend,
+                     std::int64_t batch, std::int64_t i, std::int64_t j,
+                     const RowSums& row) noexcept {
   const double c_term = problem.reads_c() ? scalar(problem.beta, operands.beta) *
                                                 element(operands.c, problem.c, batch, i, j)
                                           : 0.0;
   if (problem.c.dtype == DType::I32) return {saturated(row[j].value + c_term), 0};
   const auto column = [&](std::int64_t n) {
-    return add_up(problem, operands, batch, i, n, row[n], c_term);
+    return add_up(problem, operands, backend, batch, i, n, row[n], c_term);
   };
   Approximation x;
   if (!problem.gate) {
@@ -279,7 +292,7 @@ double reference_activation(Activation activation, double x) noexcept {
 GemmReference reference_gemm(const GemmProblem& given, const GemmOperands& operands,
                              Backend backend) {
   GemmProblem problem = given;
-  if (backend != Backend::Metal && problem.precision == Precision::Fast) {
+  if (backend == Backend::Cpu && problem.precision == Precision::Fast) {
     problem.precision = Precision::Exact;
   }
   const std::int64_t m = problem.m, n = problem.n, k = problem.skips_product() ? 0 : problem.k;
@@ -297,7 +310,7 @@ GemmReference reference_gemm(const GemmProblem& given, const GemmOperands& opera
     for (std::int64_t i = 0; i < m; ++i) {
       row.add_up(factors, k, i);
       for (std::int64_t j = 0; j < problem.c_columns(); ++j) {
-        const Approximation x = finish(problem, operands, batch, i, j, row);
+        const Approximation x = finish(problem, operands, backend, batch, i, j, row);
         result.value.push_back(x.value);
         result.bound.push_back(x.error);
       }

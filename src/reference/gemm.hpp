@@ -12,8 +12,9 @@ namespace girih::inline v0 {
 /// `value` is computed in double and not rounded to C's type. `bound` covers, with u = 2^-24 and
 /// gamma(n) = n u / (1 - n u):
 ///   sum       (gamma(K + 8) + 2 u_in) * |alpha sa sb| * sum_k |a b|, u_in 2^-11 for Tf32; for Fast
-///             2^-22, and 3 K for K; for i8, whose sums are exact, gamma(8) * |alpha sa sb * sum|.
-///             Fast is Exact where the backend splits no f32
+///             on metal 2^-22, and 3 K for K, and on cuda 2^-24, and for K no less than 44 + K / 64;
+///             for i8, whose sums are exact, gamma(8) * |alpha sa sb * sum|. Fast is Exact where the
+///             backend splits no f32
 ///   alignment  of cuda's matrix unit, which cuts the terms of an instruction, 16 products and the
 ///             sum so far, 25 bits below the exponent of the largest; a subnormal operand counts
 ///             there as the smallest normal number of its type: min(K, 16) + 1 terms, each within

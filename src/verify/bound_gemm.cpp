@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/error.hpp"
+#include "plan/cuda_f32_cost.hpp"
 #include "reference/element.hpp"
 #include "verify/random.hpp"
 
@@ -225,11 +226,14 @@ Result<Plan> BoundGemm::plan(Runtime& runtime) const {
 
 bool BoundGemm::may_refuse(const Error& error) const {
   if (error.code != Code::GemmNoKernel) return false;
-  // Matrix rows of a GPU take no exact f32 operands, and on cuda no f32 and no int8 ones.
+  // Matrix rows of a GPU take no exact f32 operands, and on cuda no int8 ones. What they take of
+  // f32 there has a row-major C, and bits that depend on all operands.
   const bool is_exact = problem_->precision == Precision::Exact;
-  const bool has_no_row =
-      (case_.operands == DType::F32 && (is_exact || backend_ == Backend::Cuda)) ||
-      (case_.operands == DType::I8 && backend_ == Backend::Cuda);
+  const bool is_limited =
+      backend_ == Backend::Cuda &&
+      (problem_->reproducibility == Reproducibility::RowInvariant || !cuda_f32_has_rows(*problem_));
+  const bool has_no_row = (case_.operands == DType::F32 && (is_exact || is_limited)) ||
+                          (case_.operands == DType::I8 && backend_ == Backend::Cuda);
   const bool lacks_row = backend_ != Backend::Cpu && case_.path == Path::Matrix && has_no_row;
   const bool lacks_tf32 = problem_->precision == Precision::Tf32 &&
                           (backend_ != Backend::Metal || case_.path == Path::Portable);

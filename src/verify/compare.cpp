@@ -1,5 +1,6 @@
 #include "verify/compare.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -31,6 +32,9 @@ void record(Comparison& result, double ratio, double got, double want, double bo
   const std::int64_t position = result.elements++;
   if (bound == kInfinity) ++result.unbounded;
   if (!(ratio <= 1)) ++result.failures;
+  if (std::isfinite(got) && std::isfinite(want)) {
+    result.max_error = std::max(result.max_error, std::fabs(got - want));
+  }
   if (result.worst >= 0 && !(ratio > result.worst_ratio)) return;
   result.worst = position;
   result.worst_ratio = ratio;

@@ -17,6 +17,7 @@ struct Comparison {
   std::int64_t worst = -1;     ///< position in row-major order; the first failing one wins ties
   double worst_ratio = 0;      ///< error / bound; infinite where a bound of 0 is missed
   double got = 0, want = 0, bound = 0;
+  double max_error = 0;  ///< the largest |got - want| of numbers
   Shape shape;
   std::string what{};  ///< of several results, the one that this is about
 

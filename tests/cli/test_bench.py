@@ -11,6 +11,41 @@ GROUPS = ["bench", "grouped_gemm", "--shapes", "3x5x16x24,1x70x9x33", "--rounds"
           "--round-ms", "1"]
 
 
+MOVES = ["bench", "elementwise", "--backend", "cpu", "--side", "64", "--rounds", "6", "--round-ms",
+         "1"]
+
+
+class BenchMoves(CommandTest):
+    def test_report(self):
+        report = json.loads(self.succeed(*MOVES, "--commit", "abc", "--dtype", "f32,bf16,i8", "--json",
+                                         "-"))
+        self.assertEqual(report["schema"], "girih-bench-elementwise-1")
+        self.assertEqual((report["commit"], report["rounds"], report["failures"]), ("abc", 6, []))
+        self.assertEqual([(s["op"], s["dtype"], s["out_dtype"]) for s in report["shapes"]],
+                         [(op, t, t) for op in ("copy", "copy-rows", "transpose")
+                          for t in ("f32", "bf16", "i8")]
+                         + [("narrow", "f32", "bf16"), ("widen", "bf16", "f32")]
+                         + [("fill", t, t) for t in ("f32", "bf16", "i8")])
+        for shape in report["shapes"]:
+            peer = shape["peers"][0]
+            self.assertEqual((peer["name"], shape["rows"]), ("memcpy", 64))
+            self.assertAlmostEqual(shape["gb_per_s"] * shape["seconds"]["median"] * 1e9,
+                                   shape["bytes"], delta=shape["bytes"] * 1e-6)
+            self.assertTrue(shape["kernel"].startswith("cpu_"))
+        self.assertEqual({s["bytes"] for s in report["shapes"] if s["op"] == "fill"},
+                         {4096, 8192, 16384})
+
+    def test_table_and_refusals(self):
+        text = self.succeed(*MOVES, "--op", "transpose", "--dtype", "f32", "--json", "report.json")
+        self.assertIn("transpose f32 64 x 64", text)
+        self.assertEqual(len(json.loads(self.path("report.json").read_text(encoding="utf-8"))["shapes"]),
+                         1)
+        self.refuse(USAGE, "--op", *MOVES, "--op", "sort")
+        self.refuse(USAGE, "--side", *MOVES[:4], "--side", "7")
+        self.refuse(INVALID, "no case", *MOVES, "--op", "narrow", "--dtype", "i8")
+        self.refuse(INVALID, "--round-ms", *MOVES[:8], "--round-ms", "nan")
+
+
 class BenchGroups(CommandTest):
     def test_report(self):
         report = json.loads(self.succeed(*GROUPS, "--commit", "abc", "--dtype", "bf16,i8", "--json",

@@ -45,6 +45,18 @@ class BenchCuda(CommandTest):
             for peer in shape["peers"]:
                 self.assertIn("epilogue_cost", peer)
 
+    def test_fast_f32_and_elementwise(self):
+        report = json.loads(self.succeed("bench", "gemm", *QUICK, *self.against(), "--shapes",
+                                         "2048x2048x2048", "--precision", "fast", "--json", "-"))
+        shape = report["shapes"][0]
+        self.assertIn("f32x3", shape["kernel"])
+        self.assertGreater(shape["max_error"], 0)
+        for peer in shape["peers"]:
+            self.assertLessEqual(shape["max_error"], 2 * peer["max_error"])
+        report = json.loads(self.succeed("bench", "elementwise", *QUICK, "--side", "1024", "--dtype",
+                                         "f32,bf16,f16,i8", "--json", "-"))
+        self.assertEqual(report["failures"], [])
+
     def test_launches(self):
         self.succeed("bench", "launches", "--shapes", "1000x776x1024,64x64x4096", "--most", "6",
                      "--rounds", "6", "--rows", "rows.inc", "--timings", "timings")

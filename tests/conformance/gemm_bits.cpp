@@ -178,6 +178,7 @@ TEST_P(GemmBits, AnEpilogueThatDoesNothingChangesNothing) {
   }
 }
 
+// C += A.B as training accumulates it: A transposed for weights, B for inputs.
 TEST_P(GemmBits, AccumulatingWholeNumbersIsExact) {
   // |sums| stay below 2^24, so each of the ten passes must be exact in f32.
   constexpr std::int64_t kM = 33, kN = 40, kK = 64;
@@ -185,16 +186,30 @@ TEST_P(GemmBits, AccumulatingWholeNumbersIsExact) {
   verify::Random random(3);
   for (float& x : left) x = static_cast<float>(random.integer(-9, 9));
   for (float& x : right) x = static_cast<float>(random.integer(-9, 9));
-  const Tensor a = tensor_of(runtime_, {kM, kK}, DType::F32, left);
-  const Tensor b = tensor_of(runtime_, {kK, kN}, DType::F32, right);
-  const Tensor c = must(runtime_.tensor({kM, kN}, DType::F32));
-  must(gemm(runtime_, {.a = a, .b = b, .c = c}));
-  const std::vector<float> once = floats_of(runtime_, c);
-  for (int pass = 2; pass <= 10; ++pass) {
-    must(gemm(runtime_, {.a = a, .b = b, .c = c, .beta = 1.0F}));
-    const std::vector<float> now = floats_of(runtime_, c);
-    for (std::size_t i = 0; i < now.size(); ++i) {
-      ASSERT_EQ(now[i], static_cast<float>(pass) * once[i]) << "pass " << pass;
+  const auto operand = [&](const Shape& shape, const std::vector<float>& values, DType dtype) {
+    const Tensor single = tensor_of(runtime_, shape, DType::F32, values);
+    if (dtype == DType::F32) return single;
+    const Tensor half = must(runtime_.tensor(shape, dtype));
+    must(cast(runtime_, {.source = single, .destination = half}));
+    return half;
+  };
+  for (const DType dtype : {DType::F32, DType::BF16, DType::F16}) {
+    for (const auto& [a_transposed, b_transposed] :
+         {std::pair{false, false}, {true, false}, {false, true}}) {
+      const Tensor a = a_transposed ? operand({kK, kM}, left, dtype).transposed()
+                                    : operand({kM, kK}, left, dtype);
+      const Tensor b = b_transposed ? operand({kN, kK}, right, dtype).transposed()
+                                    : operand({kK, kN}, right, dtype);
+      const Tensor c = must(runtime_.tensor({kM, kN}, DType::F32));
+      must(gemm(runtime_, {.a = a, .b = b, .c = c}));
+      const std::vector<float> once = floats_of(runtime_, c);
+      for (int pass = 2; pass <= 10; ++pass) {
+        must(gemm(runtime_, {.a = a, .b = b, .c = c, .beta = 1.0F}));
+        const std::vector<float> now = floats_of(runtime_, c);
+        for (std::size_t i = 0; i < now.size(); ++i) {
+          ASSERT_EQ(now[i], static_cast<float>(pass) * once[i]) << name(dtype) << ", pass " << pass;
+        }
+      }
     }
   }
 }

@@ -30,7 +30,7 @@ std::vector<Choice> all_choices() {
     std::set<DType> chosen_freely;
     for (const UsableKernel& row : usable_kernels(backend, Op::Gemm)) {
       for (const DType operands : {DType::F32, DType::BF16, DType::F16, DType::I8}) {
-        if (!row.info.operands.has(operands)) continue;
+        if (!row.info.operands.has(operands) || row.info.splits_f32) continue;
         const DType output = operands == DType::I8 ? DType::I32 : DType::F32;
         choices.push_back({backend, std::string(row.info.name), operands, output,
                            row.info.multiplies_tf32 ? Precision::Fast : Precision::Exact});

@@ -165,6 +165,7 @@ void add_bench(CLI::App& app, Action& action) {
       "--against cublaslt");
   gemm->callback([arguments, &action] { action = [arguments] { return run(*arguments); }; });
   add_bench_grouped(*bench, action);
+  add_bench_elementwise(*bench, action);
   add_bench_launches(*bench, action);
 }
 

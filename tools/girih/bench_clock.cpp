@@ -75,4 +75,10 @@ Result<StreamClock> stream_clock(void* stream) {
   return StreamClock{[clock](const std::function<Status()>& queue) { return clock->time(queue); }};
 }
 
+Status stream_copy(void* stream, void* destination, const void* source, std::size_t bytes) {
+  return cuda_status(cudaMemcpyAsync(destination, source, bytes, cudaMemcpyDeviceToDevice,
+                                     static_cast<cudaStream_t>(stream)),
+                     "cudaMemcpyAsync");
+}
+
 }  // namespace girih::cli

@@ -15,6 +15,10 @@ using StreamClock = std::function<Result<double>(const std::function<Status()>& 
 /// The clock of a cudaStream_t; empty if this build has none.
 Result<StreamClock> stream_clock(void* stream);
 
+/// Queues CUDA's own copy between two places on its device. BackendUnavailable if this build has
+/// none.
+Status stream_copy(void* stream, void* destination, const void* source, std::size_t bytes);
+
 /// The clock of a runtime's queue; empty if its backend has none.
 inline Result<StreamClock> clock_of(Runtime& runtime) {
   if (runtime.backend() != Backend::Cuda) return StreamClock{};

@@ -12,4 +12,8 @@ Result<StreamClock> stream_clock(void*) {
   return StreamClock{};
 }
 
+Status stream_copy(void*, void*, const void*, std::size_t) {
+  return error(Code::BackendUnavailable, "peer memcpy: this build has no cuda backend");
+}
+
 }  // namespace girih::cli

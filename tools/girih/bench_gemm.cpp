@@ -24,6 +24,7 @@ struct Subject {
   std::function<Status()> once;
   bool fused = false;
   int split_k = 0;
+  double max_error = 0;
 };
 
 /// One case's experiment.
@@ -138,17 +139,20 @@ Status Experiment::prepare(const std::vector<std::unique_ptr<Peer>>& peers) {
 }
 
 Status Experiment::check() {
-  for (const Subject& subject : subjects_) {
+  for (Subject& subject : subjects_) {
     GIRIH_TRY(operands_.poison(runtime_));
     GIRIH_TRY(subject.once());
-    GIRIH_TRY(operands_.check(runtime_, subject.fused, subject.contender.name));
+    const Result<double> checked = operands_.check(runtime_, subject.fused, subject.contender.name);
+    if (!checked) return checked.error();
+    subject.max_error = *checked;
   }
   return {};
 }
 
 BenchTimes Experiment::times_of(std::size_t subject) const {
   return {subjects_[subject].contender.name, subjects_[subject].kernel,
-          median_interval(times_[subject].seconds), subjects_[subject].split_k};
+          median_interval(times_[subject].seconds), subjects_[subject].split_k,
+          subjects_[subject].max_error};
 }
 
 std::optional<Interval> Experiment::epilogue_cost(std::size_t subject) const {

@@ -31,7 +31,8 @@ struct BenchTimes {
   std::string name;
   std::string kernel;  ///< may be empty
   Interval seconds;
-  int split_k = 0;  ///< 0: not told
+  int split_k = 0;       ///< 0: not told
+  double max_error = 0;  ///< of what was checked, against the oracle
 };
 
 struct BenchPeer {

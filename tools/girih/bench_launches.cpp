@@ -126,7 +126,8 @@ Status Search::check(const GemmSelection& choice) {
   GIRIH_TRY(operands_.poison(runtime_));
   GIRIH_TRY(launch(runtime_, operands_.desc(0, false), choice));
   GIRIH_TRY(runtime_.synchronize());
-  return operands_.check(runtime_, false, choice.kernel->name);
+  const Result<double> error = operands_.check(runtime_, false, choice.kernel->name);
+  return error ? Status() : Status(error.error());
 }
 
 Result<Finding> Search::run(const LaunchOptions& options) {

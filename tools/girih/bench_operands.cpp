@@ -207,7 +207,7 @@ Status BenchOperands::sample() {
   return {};
 }
 
-Status BenchOperands::check(Runtime& runtime, bool fused, std::string_view who) {
+Result<double> BenchOperands::check(Runtime& runtime, bool fused, std::string_view who) {
   const BenchShape& s = case_.shape;
   GIRIH_TRY(runtime.download(sets_.front().c, std::span(host_c_)));
   const std::int64_t unwritten = find_nan(host_c_, case_.output);
@@ -215,6 +215,7 @@ Status BenchOperands::check(Runtime& runtime, bool fused, std::string_view who) 
     return error(Code::DeviceFailed, "{} is wrong: NaN in row {}, column {} of product {}", who,
                  unwritten / s.n % s.m, unwritten % s.n, unwritten / (s.m * s.n));
   }
+  double max_error = 0;
   for (const Window& w : windows_) {
     const std::int64_t first = (w.batch * s.m + w.row) * s.n + w.column;
     const GemmReference& want = fused ? w.fused : w.plain;
@@ -226,8 +227,9 @@ Status BenchOperands::check(Runtime& runtime, bool fused, std::string_view who) 
       return error(Code::DeviceFailed, "{} is wrong from row {}, column {} of product {} on: {}",
                    who, w.row, w.column, w.batch, comparison.to_string());
     }
+    max_error = std::max(max_error, comparison.max_error);
   }
-  return {};
+  return max_error;
 }
 
 }  // namespace girih::cli

@@ -49,8 +49,8 @@ class BenchOperands {
   /// Fills C of the first set with NaN (-1 in i32).
   Status poison(Runtime& runtime);
   /// DeviceFailed, naming `who`, if C of the first set holds a NaN, or in one of the sampled
-  /// windows anything but the product.
-  Status check(Runtime& runtime, bool fused, std::string_view who);
+  /// windows anything but the product; else the largest error in them.
+  Result<double> check(Runtime& runtime, bool fused, std::string_view who);
 
  private:
   struct Set {

@@ -35,6 +35,7 @@ Json row_to_json(const BenchRow& row) {
                   {"kernel", peer.times.kernel},
                   {"seconds", to_json(peer.times.seconds)},
                   {"gflops", gflops(row.bench.shape, peer.times.seconds.median)},
+                  {"max_error", peer.times.max_error},
                   {"ratio", to_json(peer.ratio)},
                   {"verdict", name(peer.verdict)}};
     if (peer.times.split_k > 0) entry["split_k"] = peer.times.split_k;
@@ -49,6 +50,7 @@ Json row_to_json(const BenchRow& row) {
   entry["replayed"] = row.replayed;
   entry["seconds"] = to_json(row.girih.seconds);
   entry["gflops"] = gflops(row.bench.shape, row.girih.seconds.median);
+  entry["max_error"] = row.girih.max_error;
   entry["control"] = to_json(row.control);
   if (row.epilogue_cost) entry["epilogue_cost"] = to_json(*row.epilogue_cost);
   entry["peers"] = std::move(peers);
@@ -200,30 +202,34 @@ void print_table(const BenchReport& report) {
                                      "its",
                                      "ratio",
                                      confident ? "95 % interval" : "range",
-                                     "verdict"};
+                                     "verdict",
+                                     "error",
+                                     "its error"};
   if (with_cost) titles.insert(titles.end(), {"epilogue adds", "its adds"});
   table.add(titles);
   for (const BenchRow& row : report.rows) {
-    const auto add = [&](std::string_view peer, const Interval& seconds, const Interval& ratio,
+    const auto add = [&](std::string_view peer, const BenchTimes& its, const Interval& ratio,
                          Verdict verdict, const std::optional<Interval>& cost) {
       std::vector<std::string> cells = {
           describe(row.bench),
           show_seconds(row.girih.seconds.median),
           formatted("{:.1f}", gflops(row.bench.shape, row.girih.seconds.median)),
           std::string(peer),
-          show_seconds(seconds.median),
+          show_seconds(its.seconds.median),
           formatted("{:.3f}", ratio.median),
           formatted("{:.3f} .. {:.3f}", ratio.low, ratio.high),
-          std::string(name(verdict))};
+          std::string(name(verdict)),
+          formatted("{:.2g}", row.girih.max_error),
+          formatted("{:.2g}", its.max_error)};
       if (with_cost) {
         cells.push_back(formatted("{:.2f} us", row.epilogue_cost->median * 1e6));
         cells.push_back(cost ? formatted("{:.2f} us", cost->median * 1e6) : "");
       }
       table.add(std::move(cells));
     };
-    add("itself", row.girih.seconds, row.control, row.control_verdict, {});
+    add("itself", row.girih, row.control, row.control_verdict, {});
     for (const BenchPeer& peer : row.peers) {
-      add(peer.times.name, peer.times.seconds, peer.ratio, peer.verdict, peer.epilogue_cost);
+      add(peer.times.name, peer.times, peer.ratio, peer.verdict, peer.epilogue_cost);
     }
   }
   table.print();

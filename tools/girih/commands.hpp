@@ -31,6 +31,8 @@ void add_gemm(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
 /// `bench grouped_gemm`, a sub-command of `bench`.
 void add_bench_grouped(CLI::App& bench, Action& action);
+/// `bench elementwise`, a sub-command of `bench`.
+void add_bench_elementwise(CLI::App& bench, Action& action);
 /// `bench launches`, a sub-command of `bench`.
 void add_bench_launches(CLI::App& bench, Action& action);
 void add_verify(CLI::App& app, Action& action);

@@ -3,6 +3,7 @@
 
 #include "backends/cuda/kernels/walk_kernels.hpp"
 #include "backends/cuda/launch.hpp"
+#include "backends/cuda/moves.hpp"
 #include "core/checked.hpp"
 #include "core/pattern.hpp"
 
@@ -14,27 +15,6 @@ constexpr std::int64_t kBlocksPerMultiprocessor = 16;
 unsigned grid_for(std::int64_t blocks, int multiprocessors) noexcept {
   return static_cast<unsigned>(
       std::clamp<std::int64_t>(blocks, 1, kBlocksPerMultiprocessor * multiprocessors));
-}
-
-/// Fills in extents and strides; the last of `dimensions` is the one that threads walk along.
-void set_dimensions(std::span<const MoveDimension> dimensions, WalkParams& walk) noexcept {
-  std::size_t d = static_cast<std::size_t>(WalkParams::kRank) - dimensions.size();
-  std::int64_t rows = 1;
-  for (const MoveDimension& dimension : dimensions) {
-    walk.extents[d] = dimension.extent;
-    walk.source_strides[d] = dimension.source;
-    walk.destination_strides[d] = dimension.destination;
-    if (++d < static_cast<std::size_t>(WalkParams::kRank)) rows *= dimension.extent;
-  }
-  walk.segments_per_row = ceil_div(walk.extents[WalkParams::kRank - 1], kWalkSegment);
-  walk.segments = rows * walk.segments_per_row;
-}
-
-Launch launch_of(const void* function, const WalkParams& walk, int multiprocessors) noexcept {
-  return {.function = function,
-          .grid = grid_for(ceil_div(walk.segments, kWalkThreads / 32), multiprocessors),
-          .block = kWalkThreads,
-          .params = &walk};
 }
 
 Status add_nibbles(const ElementwiseCall& call, int multiprocessors, LaunchSink& sink) noexcept {
@@ -74,12 +54,12 @@ Element element_of(DType dtype) noexcept {
 Status add_copy(const std::byte* source, std::byte* destination, DType dtype,
                 std::span<const MoveDimension> dimensions, int multiprocessors,
                 LaunchSink& sink) noexcept {
-  WalkParams walk;
-  walk.source = source;
-  walk.destination = destination;
-  walk.bytes = bit_width(dtype) / 8;
-  set_dimensions(dimensions, walk);
-  return sink.add(launch_of(copy_kernel(), walk, multiprocessors));
+  const int bytes = bit_width(dtype) / 8;
+  return add_move({.source = source,
+                   .destination = destination,
+                   .source_bytes = bytes,
+                   .destination_bytes = bytes},
+                  dimensions, multiprocessors, sink);
 }
 
 Status lower(const ElementwiseCall& call, const Lowering& lowering, LaunchSink& sink) noexcept {
@@ -93,18 +73,15 @@ Status lower(const ElementwiseCall& call, const Lowering& lowering, LaunchSink& 
   for (std::size_t i = 0; i < rank; ++i) {
     dimensions[i] = {problem.extents[i], problem.source_strides[i], problem.destination_strides[i]};
   }
-  WalkParams walk;
-  walk.source = call.operands.source;
-  walk.destination = call.operands.destination;
-  walk.bytes = bit_width(problem.destination_type) / 8;
-  walk.source_type = element_of(problem.source_type);
-  walk.destination_type = element_of(problem.destination_type);
-  if (problem.op == Op::Fill) walk.pattern = pattern_of(problem.value, problem.destination_type);
-  set_dimensions(std::span(dimensions).first(rank), walk);
-  const void* const function = problem.op == Op::Cast   ? cast_kernel()
-                               : problem.op == Op::Fill ? fill_kernel()
-                                                        : copy_kernel();
-  return sink.add(launch_of(function, walk, lowering.multiprocessors));
+  Move move{.op = problem.op,
+            .source = call.operands.source,
+            .destination = call.operands.destination,
+            .source_type = element_of(problem.source_type),
+            .destination_type = element_of(problem.destination_type),
+            .source_bytes = bit_width(problem.source_type) / 8,
+            .destination_bytes = bit_width(problem.destination_type) / 8};
+  if (problem.op == Op::Fill) move.pattern = pattern_of(problem.value, problem.destination_type);
+  return add_move(move, std::span(dimensions).first(rank), lowering.multiprocessors, sink);
 }
 
 Status lower(const KernelCall& call, LaunchSink& sink) noexcept try {

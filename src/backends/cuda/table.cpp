@@ -4,6 +4,7 @@ namespace girih::inline v0::cuda {
 namespace {
 
 constexpr DTypes kHalves = {DType::BF16, DType::F16};
+constexpr DTypes kSingle = {DType::F32};
 constexpr DTypes kFloats = {DType::F32, DType::BF16, DType::F16};
 constexpr DTypes kInt8 = {DType::I8};
 constexpr DTypes kInt8Outputs = {DType::F32, DType::BF16, DType::F16, DType::I32};
@@ -42,6 +43,23 @@ constexpr Features kSm90a = {Feature::Sm90a};
    .reduction = Reduction::sum,                                                \
    .flops_per_cycle = flops,                                                   \
    .gates = true},
+#define GIRIH_CUDA_FAST_F32(rows, columns, depth, count)              \
+  {.name = "cuda_gemm_f32x3_" #rows "x" #columns "x" #depth "_wgmma", \
+   .backend = Backend::Cuda,                                          \
+   .op = Op::Gemm,                                                    \
+   .operands = kSingle,                                               \
+   .outputs = kFloats,                                                \
+   .path = Path::Matrix,                                              \
+   .needs = kSm90a,                                                   \
+   .tile_m = rows,                                                    \
+   .tile_n = columns,                                                 \
+   .tile_k = depth,                                                   \
+   .reduction = Reduction::WgmmaPartsF32,                             \
+   .flops_per_cycle = 682,                                            \
+   .form = TileForm::Cooperative,                                     \
+   .consumers = count,                                                \
+   .splits_f32 = true,                                                \
+   .gates = true},
 #define GIRIH_CUDA_ELEMENTWISE(which, text, types, rows, columns, in, out) \
   {.name = "cuda_" #text "_" #types "_" #rows "x" #columns "_simt",        \
    .backend = Backend::Cuda,                                               \
@@ -56,6 +74,7 @@ constexpr KernelInfo kRows[] = {
 #include "backends/cuda/kernels.inc"
 };
 #undef GIRIH_CUDA_ELEMENTWISE
+#undef GIRIH_CUDA_FAST_F32
 #undef GIRIH_CUDA_SIMT_GEMM
 #undef GIRIH_CUDA_WGMMA
 

@@ -39,6 +39,19 @@ class CudaSteadyState : public BackendTest {
                         .epilogue = {.gate = Gate{}}});
     }
     calls_.push_back(SplitProduct::make(runtime_, 64, 64, 7).desc());
+    // f32: whole, in slices of K, and in bf16 parts.
+    const auto single = [&](const Shape& shape, std::uint64_t seed) {
+      return random_tensor(runtime_, shape, DType::F32, seed);
+    };
+    const Tensor z = must(runtime_.tensor({256, 384}, DType::F32));
+    GemmDesc f32{.a = single({256, 512}, 8), .b = single({512, 384}, 9), .c = z};
+    calls_.push_back(f32);
+    f32.precision = Precision::Fast;
+    f32.path = Path::Matrix;
+    calls_.push_back(f32);
+    calls_.push_back({.a = single({64, 20'000}, 10),
+                      .b = single({20'000, 64}, 11),
+                      .c = must(runtime_.tensor({64, 64}, DType::F32))});
   }
 
   void round() {

@@ -2,7 +2,6 @@
 #include <optional>
 
 #include "backends/cuda/kernels/gemm_kernels.hpp"
-#include "backends/cuda/kernels/walk_kernels.hpp"
 #include "backends/cuda/tensor_maps.hpp"
 #include "core/checked.hpp"
 #include "cuda/unit/encoded_map.hpp"
@@ -23,7 +22,7 @@ class Product final : public cuda::LaunchSink {
  public:
   Status add(const cuda::Launch& launch) noexcept override {
     ++launches;
-    if (launch.function == cuda::gemm_gate_kernel() || launch.function == cuda::copy_kernel())
+    if (launch.function == cuda::gemm_gate_kernel() || is_copy(launch.function))
       return {};
     params = *static_cast<const GemmParams*>(launch.params);
     grid = launch.grid.x;

@@ -5,8 +5,6 @@
 
 #include "backends/cuda/kernels/gate_params.hpp"
 #include "backends/cuda/kernels/gemm_kernels.hpp"
-#include "backends/cuda/kernels/simt_params.hpp"
-#include "backends/cuda/kernels/walk_kernels.hpp"
 #include "cuda/unit/lowering.hpp"
 #include "plan/cuda_gemm_layout.hpp"
 
@@ -26,9 +24,9 @@ struct Product {
 class Recorder final : public cuda::LaunchSink {
  public:
   Status add(const cuda::Launch& launch) noexcept override {
-    if (launch.function == cuda::copy_kernel()) {
+    if (is_copy(launch.function)) {
       ++copies;
-      note(static_cast<const cuda::WalkParams*>(launch.params)->destination);
+      note(copied_to(launch));
     } else if (launch.function == cuda::gemm_gate_kernel()) {
       gates.push_back(*static_cast<const cuda::GateParams*>(launch.params));
     } else if (launch.function == cuda::gemm_split_reduce_kernel()) {

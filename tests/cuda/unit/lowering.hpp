@@ -4,6 +4,8 @@
 #include <cstdint>
 
 #include "backends/cuda/device.hpp"
+#include "backends/cuda/kernels/move_kernels.hpp"
+#include "backends/cuda/kernels/walk_kernels.hpp"
 #include "backends/cuda/launch.hpp"
 #include "plan/gemm.hpp"
 #include "support/expect.hpp"
@@ -13,6 +15,23 @@ namespace girih::inline v0::testing {
 /// Memory by address alone: nothing is read or written.
 inline std::byte* address(std::uintptr_t at) {
   return reinterpret_cast<std::byte*>(at << 44);
+}
+
+/// Whether a kernel copies, and where what it is given says that it writes.
+inline bool is_copy(const void* function) {
+  bool found = function == cuda::copy_kernel();
+  for (const int bytes : {1, 2, 4, 8, 16}) {
+    found = found || function == cuda::copy_rows_kernel(bytes) ||
+            (bytes <= 8 && (function == cuda::transpose_kernel(bytes, false) ||
+                            function == cuda::transpose_kernel(bytes, true)));
+  }
+  return found;
+}
+inline std::byte* copied_to(const cuda::Launch& launch) {
+  static_assert(offsetof(cuda::WalkParams, destination) == sizeof(void*) &&
+                offsetof(cuda::MoveParams, destination) == sizeof(void*) &&
+                offsetof(cuda::TransposeParams, destination) == sizeof(void*));
+  return static_cast<std::byte*>(static_cast<void* const*>(launch.params)[1]);
 }
 
 /// What an H200 would run for a product of A at address(1), B at address(2) and C at address(3),

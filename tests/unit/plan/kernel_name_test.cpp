@@ -54,10 +54,17 @@ std::string cuda_disagreement(const KernelInfo& row, const KernelName& parsed) {
   // Tiles of one extent may differ in depth.
   if (parsed.tile_k != (row.form == cuda::TileForm::None ? 0 : row.tile_k)) return "depth";
   if ((parsed.target == "simt") != (row.path == Path::Portable)) return "target and path";
+  const Reduction sum_of_halves =
+      row.form == cuda::TileForm::None ? Reduction::SequentialF32 : Reduction::WgmmaF32;
   if (parsed.types == "16bit" &&
       (!row.operands.has(DType::BF16) || !row.operands.has(DType::F16) ||
-       row.operands.has(DType::F32) || row.reduction != Reduction::WgmmaF32)) {
+       row.operands.has(DType::F32) || row.reduction != sum_of_halves)) {
     return "16bit";
+  }
+  if ((parsed.types == "f32x3") != row.splits_f32 ||
+      (row.splits_f32 && (!row.operands.has(DType::F32) || row.operands.has(DType::BF16) ||
+                          row.reduction != Reduction::WgmmaPartsF32))) {
+    return "f32x3";
   }
   if (row.op == Op::Gemm && parsed.types == "f32" && row.reduction != Reduction::SequentialF32) {
     return "f32";

@@ -9,9 +9,11 @@ constexpr TileConfig kTiles[] = {
 #define GIRIH_CUDA_WGMMA(rows, cols, depth, consumers, form, target) \
   TileConfig{rows, cols, depth, consumers, TileForm::form},
 #define GIRIH_CUDA_SIMT_GEMM(...)
+#define GIRIH_CUDA_FAST_F32(...)
 #define GIRIH_CUDA_ELEMENTWISE(...)
 #include "backends/cuda/kernels.inc"
 #undef GIRIH_CUDA_ELEMENTWISE
+#undef GIRIH_CUDA_FAST_F32
 #undef GIRIH_CUDA_SIMT_GEMM
 #undef GIRIH_CUDA_WGMMA
 };

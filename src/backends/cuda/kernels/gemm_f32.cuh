@@ -1,0 +1,249 @@
+#pragma once
+// f32 products on fused multiply-adds: each element is one chain over k = 0, 1, 2, ..., whatever
+// the tile. Asynchronous copies fill a ring of stages in which K is the outer extent; while one k
+// is multiplied the fragments of the next are on their way to registers.
+//
+// A thread has groups of 4 rows, 16 apart, and of 4 columns, 32 apart: loads of a fragment are 16
+// bytes, and those of a warp contiguous.
+
+#include "backends/cuda/kernels/async_copy.cuh"
+#include "backends/cuda/kernels/f32_params.hpp"
+#include "backends/cuda/kernels/ptx.cuh"
+#include "backends/cuda/kernels/simt_finish.cuh"
+#include "plan/cuda_f32_tile.hpp"
+
+namespace girih::inline v0::cuda {
+
+/// Copies one operand, stage after stage.
+template <int kExtent, int kDepth, int kThreads, bool kWide>
+struct F32Loader {
+  static constexpr int kPasses = f32_passes(kExtent, kDepth, kThreads, kWide);
+  static_assert(kPasses * kThreads * (kWide ? 4 : 1) == kExtent * kDepth);
+
+  const float* from;
+  std::int64_t pass_step, stage_step;  // elements
+  std::uint32_t to, to_step;           // bytes
+  int left;                            // of the extent, from this thread's first element on
+  int k, extent_step, k_step;
+
+  /// `data` is at the tile's first element of the extent and at the first k.
+  __device__ __forceinline__ F32Loader(const float* data, std::int64_t extent_stride,
+                                       std::int64_t k_stride, std::int64_t valid, bool along_k) {
+    const F32Copy copy = f32_copy(kExtent, kDepth, kThreads, kWide, along_k, threadIdx.x);
+    from = data + copy.first * extent_stride + copy.first_k * k_stride;
+    pass_step = copy.extent_step * extent_stride + copy.k_step * k_stride;
+    stage_step = kDepth * k_stride;
+    to = 4 * (copy.first_k * f32_row(kExtent) + copy.first);
+    to_step = 4 * (copy.k_step * f32_row(kExtent) + copy.extent_step);
+    left = static_cast<int>(valid < kExtent ? valid : kExtent) - copy.first;
+    k = copy.first_k;
+    extent_step = copy.extent_step;
+    k_step = copy.k_step;
+  }
+
+  /// `kWhole`: neither the extent nor `k_left` ends inside this stage. What is beyond is 0.
+  template <bool kWhole>
+  __device__ __forceinline__ void load(std::uint32_t stage, int k_left) {
+    const float* source = from;
+#pragma unroll
+    for (int pass = 0; pass < kPasses; ++pass) {
+      const std::uint32_t at = stage + to + pass * to_step;
+      if constexpr (kWhole) {
+        ptx::copy_async<kWide ? 16 : 4>(at, source);
+      } else {
+        const int here = k + pass * k_step < k_left ? left - pass * extent_step : 0;
+        const int most = kWide ? 4 : 1, count = here < 0 ? 0 : here < most ? here : most;
+        ptx::copy_async_or_zero<kWide ? 16 : 4>(at, count == 0 ? from : source, count * 4);
+      }
+      source += pass_step;
+    }
+    from += stage_step;
+  }
+};
+
+template <int kTile, bool kWideA, bool kWideB>
+struct GemmF32 {
+  static constexpr F32Tile kT = kF32Tiles[kTile];
+  static constexpr int kThreads = f32_threads(kT);
+  static constexpr int kRowB = f32_row(kT.cols), kRowA = f32_row(kT.rows);
+  static constexpr int kStageBytes = 4 * f32_stage_floats(kT);
+  static constexpr int kRowGroups = kT.thread_rows / 4, kColGroups = kT.thread_cols / 4;
+  static constexpr int kWarpCols = kT.cols / (8 * kT.thread_cols);  // warps along the columns
+  static_assert(kT.depth % 2 == 0 && (kF32Stages & (kF32Stages - 1)) == 0);
+  using LoaderA = F32Loader<kT.rows, kT.depth, kThreads, kWideA>;
+  using LoaderB = F32Loader<kT.cols, kT.depth, kThreads, kWideB>;
+  using Sums = float[kT.thread_rows][kT.thread_cols];
+
+  const F32Params& p;
+  const std::uint32_t shared;
+
+  // This thread's first row and column of a tile. Eight lanes in turn read two rows' and four
+  // columns' groups.
+  static __device__ __forceinline__ int first_row() {
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    return warp / kWarpCols * 4 * kT.thread_rows + (lane / 16 * 2 + lane % 2) * 4;
+  }
+  static __device__ __forceinline__ int first_col() {
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    return warp % kWarpCols * 8 * kT.thread_cols + lane / 2 % 8 * 4;
+  }
+
+  __device__ __forceinline__ void run() {
+    if (p.only_if != nullptr && (p.only_if[0] | p.only_if[1]) == 0) return;
+    const std::uint32_t plane = p.tile_rows * p.tile_cols;
+    const std::uint32_t units = plane * p.splits * static_cast<std::uint32_t>(p.simt.batch);
+    for (std::uint32_t unit = blockIdx.x; unit < units; unit += gridDim.x) {
+      const std::uint32_t matrix = unit / plane;
+      const F32Place place = f32_place(unit - matrix * plane, p.tile_rows, p.tile_cols);
+      const std::uint32_t batch = matrix / p.splits;
+      Sums sums;
+      multiply(sums, batch, static_cast<int>(matrix - batch * p.splits),
+               static_cast<std::int64_t>(place.row) * kT.rows,
+               static_cast<std::int64_t>(place.col) * kT.cols);
+      store(sums, batch, static_cast<int>(matrix), static_cast<std::int64_t>(place.row) * kT.rows,
+            static_cast<std::int64_t>(place.col) * kT.cols);
+    }
+  }
+
+ private:
+  struct Fragment {
+    float a[kT.thread_rows], b[kT.thread_cols];
+  };
+  __device__ __forceinline__ void read(Fragment& f, std::uint32_t stage, int k, int row,
+                                       int col) const {
+    const std::uint32_t a = stage + 4 * (k * kRowA + row);
+    const std::uint32_t b = stage + 4 * (kT.depth * kRowA + k * kRowB + col);
+#pragma unroll
+    for (int i = 0; i < kRowGroups; ++i) {
+      const float4 x = ptx::load_shared(a + i * 64);
+      f.a[4 * i] = x.x, f.a[4 * i + 1] = x.y, f.a[4 * i + 2] = x.z, f.a[4 * i + 3] = x.w;
+    }
+#pragma unroll
+    for (int j = 0; j < kColGroups; ++j) {
+      const float4 x = ptx::load_shared(b + j * 128);
+      f.b[4 * j] = x.x, f.b[4 * j + 1] = x.y, f.b[4 * j + 2] = x.z, f.b[4 * j + 3] = x.w;
+    }
+  }
+
+  __device__ __forceinline__ void multiply(Sums& sums, std::uint32_t batch, int slice,
+                                           std::int64_t m, std::int64_t n) {
+    const SimtParams& s = p.simt;
+    const std::int64_t begin = f32_slice_begin(s.k, kT.depth, p.splits, slice),
+                       end = f32_slice_begin(s.k, kT.depth, p.splits, slice + 1);
+    LoaderA a(
+        static_cast<const float*>(s.a.data) + batch * s.a.batch + m * s.a.row + begin * s.a.column,
+        s.a.row, s.a.column, s.m - m, p.a_along_k);
+    LoaderB b(
+        static_cast<const float*>(s.b.data) + batch * s.b.batch + n * s.b.column + begin * s.b.row,
+        s.b.column, s.b.row, s.n - n, p.b_along_k);
+    const bool inside = s.m - m >= kT.rows && s.n - n >= kT.cols;
+    std::int64_t k_left = end - begin;  // of what is still to be loaded
+    const auto load = [&](std::uint32_t stage) {
+      if (inside && k_left >= kT.depth) {
+        a.template load<true>(stage, kT.depth);
+        b.template load<true>(stage + 4 * kT.depth * kRowA, kT.depth);
+      } else if (k_left > 0) {
+        const int left = static_cast<int>(k_left < kT.depth ? k_left : kT.depth);
+        a.template load<false>(stage, left);
+        b.template load<false>(stage + 4 * kT.depth * kRowA, left);
+      }
+      k_left -= kT.depth;
+      ptx::copy_commit();
+    };
+
+#pragma unroll
+    for (int i = 0; i < kT.thread_rows; ++i) {
+#pragma unroll
+      for (int j = 0; j < kT.thread_cols; ++j) sums[i][j] = 0.0f;
+    }
+    __syncthreads();  // the last tile's stages have been read
+    int filled = 0;
+    for (; filled < kF32Stages - 1; ++filled) load(shared + filled * kStageBytes);
+    ptx::copy_wait<kF32Stages - 2>();
+    __syncthreads();
+    const int row = first_row(), col = first_col();
+    Fragment fragments[2];
+    std::uint32_t stage = shared;
+    read(fragments[0], stage, 0, row, col);
+    for (std::int64_t k = begin; k < end; k += kT.depth) {
+      load(shared + filled * kStageBytes);
+      filled = (filled + 1) & (kF32Stages - 1);
+#pragma unroll
+      for (int d = 0; d < kT.depth; ++d) {
+        if (d == kT.depth - 1) {
+          ptx::copy_wait<kF32Stages - 2>();
+          __syncthreads();
+          stage = stage == shared + (kF32Stages - 1) * kStageBytes ? shared : stage + kStageBytes;
+        }
+        read(fragments[(d + 1) % 2], stage, (d + 1) % kT.depth, row, col);
+        const Fragment& f = fragments[d % 2];
+#pragma unroll
+        for (int i = 0; i < kT.thread_rows; ++i) {
+#pragma unroll
+          for (int j = 0; j < kT.thread_cols; ++j) {
+            sums[i][j] = __fmaf_rn(f.a[i], f.b[j], sums[i][j]);
+          }
+        }
+      }
+    }
+    ptx::copy_wait<0>();
+  }
+
+  // Rolled around one copy of the epilogue, four rows of four columns at a time.
+  __device__ __forceinline__ void store(const Sums& sums, std::uint32_t batch, int matrix,
+                                        std::int64_t m, std::int64_t n) const {
+    m += first_row(), n += first_col();
+#pragma unroll 1
+    for (int step = 0; step < kRowGroups * kColGroups; ++step) {
+      float v[4][4];
+#pragma unroll
+      for (int s = 0; s < kRowGroups * kColGroups; ++s) {
+        if (s != step) continue;
+#pragma unroll
+        for (int e = 0; e < 16; ++e)
+          v[e / 4][e % 4] = sums[s / kColGroups * 4 + e / 4][s % kColGroups * 4 + e % 4];
+      }
+      const std::int64_t row = m + step / kColGroups * 16, col = n + step % kColGroups * 32;
+      if (col >= p.simt.n) continue;
+      if (p.epilogue.out.data == nullptr) {
+        store_elements(v, batch, row, col);
+        continue;
+      }
+      const ColumnQuad q(p.epilogue, static_cast<int>(col), static_cast<int>(p.simt.n - col),
+                         matrix);
+      finish(p.epilogue, q, v, static_cast<int>(row), 1, static_cast<int>(p.simt.m));
+    }
+  }
+  __device__ __forceinline__ void store_elements(const float (&v)[4][4], std::uint32_t batch,
+                                                 std::int64_t m, std::int64_t n) const {
+#pragma unroll 1
+    for (int step = 0; step < 16; ++step) {
+      float sum = 0;
+#pragma unroll
+      for (int i = 0; i < 16; ++i) {
+        if (i == step) sum = v[i / 4][i % 4];
+      }
+      const std::int64_t row = m + step / 4, col = n + step % 4;
+      if (row < p.simt.m && col < p.simt.n) finish_element(p.simt, batch, row, col, sum);
+    }
+  }
+};
+
+template <int kTile, bool kWideA, bool kWideB>
+__global__ void __launch_bounds__(f32_threads(kF32Tiles[kTile]), kF32Tiles[kTile].blocks)
+    gemm_f32(const __grid_constant__ F32Params params) {
+  extern __shared__ __align__(16) unsigned char shared[];
+  GemmF32<kTile, kWideA, kWideB>{params, ptx::shared_address(shared)}.run();
+}
+
+template <int kTile>
+const void* gemm_f32_of(bool a_wide, bool b_wide) {
+  if (a_wide) {
+    return b_wide ? reinterpret_cast<const void*>(&gemm_f32<kTile, true, true>)
+                  : reinterpret_cast<const void*>(&gemm_f32<kTile, true, false>);
+  }
+  return b_wide ? reinterpret_cast<const void*>(&gemm_f32<kTile, false, true>)
+                : reinterpret_cast<const void*>(&gemm_f32<kTile, false, false>);
+}
+
+}  // namespace girih::inline v0::cuda
