@@ -180,8 +180,10 @@ struct GemmChecker {
       return error(Code::GemmAccumulatorRange,
                    "K is {}: over {} the i32 sum of i8 products could wrap", problem.k, kMaxInt8K);
     }
-    // Only f32 operands have more than one way to be multiplied.
-    problem.precision = type == DType::F32 ? spec.precision : Precision::Exact;
+    // Only f32 operands have three ways to be multiplied, and 8-bit floats two.
+    const bool may_be_fast = type == DType::F8E4M3 || type == DType::F8E5M2;
+    const bool stays = type == DType::F32 || (may_be_fast && spec.precision == Precision::Fast);
+    problem.precision = stays ? spec.precision : Precision::Exact;
     return {};
   }
 

@@ -13,7 +13,9 @@ Obstacle obstacle(const Demand& demand, const KernelInfo& kernel, const Selectio
   if (!kernel.outputs.has(demand.output)) return Obstacle::Outputs;
   const bool may_round = demand.precision != Precision::Exact;
   const bool must_round = demand.precision == Precision::Tf32;
-  if (kernel.multiplies_tf32 ? !may_round : must_round) return Obstacle::Precision;
+  const bool rounds = kernel.multiplies_tf32 || kernel.precision == Precision::Tf32;
+  if (rounds ? !may_round : must_round) return Obstacle::Precision;
+  if (kernel.precision.value_or(demand.precision) != demand.precision) return Obstacle::Precision;
   if (kernel.splits_f32 && demand.precision != Precision::Fast) return Obstacle::Precision;
   if (demand.path != Path::Auto && demand.path != kernel.path) return Obstacle::Path;
   if (demand.gate && !kernel.gates) return Obstacle::Gate;
@@ -40,6 +42,10 @@ std::string describe(Obstacle obstacle, const Demand& demand, const KernelInfo& 
     case Obstacle::Outputs:
       return formatted("gives {} only, not {}", describe(kernel.outputs), name(demand.output));
     case Obstacle::Precision:
+      if (kernel.precision) {
+        return formatted("is for precision {}; {} asked", name(*kernel.precision),
+                         name(demand.precision));
+      }
       if (kernel.multiplies_tf32) {
         return formatted("rounds f32 operands to tf32; precision {} asked", name(demand.precision));
       }

@@ -50,7 +50,10 @@ constexpr double kClusterStage = 60.3;  // cycles a stage more where blocks wait
 constexpr double kTrafficPower = 27.2;  // what operand traffic takes from the power for products
 constexpr double kSharedPower = 1.22;   // of an operand that a cluster multicasts, relative
 constexpr double kShortRows = 0.113;    // what 128-byte pieces of a row cost memory
-constexpr double kPackLaunch = 2;       // a copy before or after the product
+constexpr double kSustainedEighths = 1.88;  // rates that power leaves, of cuBLASLt's products
+constexpr double kSustainedTf32 = 0.47;
+constexpr double kPromotion = 40;  // cycles a stage: two consumers add in turns
+constexpr double kPackLaunch = 2;  // a copy before or after the product
 
 constexpr std::int64_t kMaxCount = std::numeric_limits<std::int32_t>::max() - 1024;  // and a tile
 constexpr std::int64_t kPartialLimit = std::int64_t{256} << 20;
@@ -66,9 +69,11 @@ struct Form {
 };
 
 /// Where tiles leave through boxes or whole sectors, see the kernels' StoreMode.
-bool has_fast_epilogue(const GemmProblem& problem) noexcept {
+bool has_fast_epilogue(const GemmProblem& problem, const TileConfig& tile) noexcept {
   const MatrixLayout& c = problem.c;
-  if (problem.reads_c() || problem.residual || problem.a_scale || problem.b_scale) return false;
+  if (problem.reads_c() || problem.residual) return false;
+  const bool scaled = problem.a_scale || problem.b_scale;
+  if (scaled && !(scales_in_boxes(tile) && bit_width(c.dtype) == 16)) return false;
   const std::int64_t step = bit_width(c.dtype) == 32 ? 2 : 8;  // elements of a piece
   const bool rows = problem.m <= 1 || c.column_stride != 1 || c.row_stride % step == 0;
   return rows && c.alignment >= step * bit_width(c.dtype) / 8 &&
@@ -81,13 +86,12 @@ class TileModel {
   TileModel(const GemmProblem& problem, const KernelInfo& kernel, const DeviceInfo& device) noexcept
       : problem_(problem),
         device_(device),
-        tile_{static_cast<int>(kernel.tile_m), static_cast<int>(kernel.tile_n),
-              static_cast<int>(kernel.tile_k), kernel.consumers, kernel.form},
+        tile_(tile_of(kernel)),
         a_(cuda_operand_a(problem).major),
         b_(cuda_operand_b(problem).major),
         stages_(ceil_div(problem.k, tile_.depth)),
         out_bytes_(bit_width(problem.c.dtype) / 8.0),
-        fast_epilogue_(has_fast_epilogue(problem)) {}
+        fast_epilogue_(has_fast_epilogue(problem, tile_)) {}
 
   [[nodiscard]] bool allows(const Form& form) const noexcept {
     const std::int64_t rows = ceil_div(form.swapped ? problem_.n : problem_.m, tile_.rows);
@@ -127,12 +131,13 @@ class TileModel {
     }
     const double depth = depth_stages * tile_.depth;
     const double padded = 2 * units * blocks * tile_.rows * width * depth;
-    const double loaded =
-        units * depth * 2 * (tile_.rows * form.cluster_rows + tile_.cols * form.cluster_columns);
+    const double loaded = units * depth * tile_.bytes *
+                          (tile_.rows * form.cluster_rows + tile_.cols * form.cluster_columns);
     double us = cycles / (kGigahertz * 1e3);
-    us = std::max(
-        us, padded / (kSustained * device_.multiprocessors * (ping_pong ? kPingPongPower : 1.0)) *
-                (1 + kTrafficPower * traffic(form)));
+    us = std::max(us, padded /
+                          (kSustained * sustained_rate() * device_.multiprocessors *
+                           (ping_pong ? kPingPongPower : 1.0)) *
+                          (1 + kTrafficPower * traffic(form)));
     us = std::max(us, loaded / kL2);
     us = std::max(us, memory(form));
     us += kLaunch + (blocks > 1 ? kCluster : 0) + (form.cluster_split > 1 ? kExchange : 0);
@@ -141,6 +146,10 @@ class TileModel {
   }
 
  private:
+  /// What power leaves, relative to 16-bit operands.
+  [[nodiscard]] double sustained_rate() const noexcept {
+    return tile_.bytes == 1 ? kSustainedEighths : tile_.bytes == 4 ? kSustainedTf32 : 1.0;
+  }
   [[nodiscard]] Major rows_major(const Form& form) const noexcept { return form.swapped ? b_ : a_; }
   [[nodiscard]] Major columns_major(const Form& form) const noexcept {
     return form.swapped ? a_ : b_;
@@ -149,10 +158,12 @@ class TileModel {
   [[nodiscard]] double main_loop(const Form& form, double depth_stages, double width,
                                  int blocks) const noexcept {
     const Major rows = rows_major(form), columns = columns_major(form);
-    const double products = tile_.rows * width * tile_.depth / 2048.0 *
-                            (tile_.form == TileForm::PingPong ? kPingPong : 1.0);
+    double products = tile_.rows * width * tile_.depth * tile_.bytes / 4096.0 *
+                      (tile_.form == TileForm::PingPong ? kPingPong : 1.0);
+    if (tile_.promotes) products += kPromotion * (tile_.consumers == 1 ? 2 : 1);
     const auto box_rows_of = [this](Major major, int extent) {
-      return cuda::loaded_extent(major, extent) * tile_.depth / cuda::box_width(major, extent);
+      return cuda::loaded_extent(major, extent) * tile_.depth /
+             cuda::box_width(major, extent, tile_.bytes);
     };
     const double box_rows = box_rows_of(rows, tile_.rows) + box_rows_of(columns, tile_.cols);
     const double copies =
@@ -191,9 +202,10 @@ class TileModel {
     const auto m = static_cast<double>(problem_.m), n = static_cast<double>(problem_.n);
     const auto k = static_cast<double>(problem_.k);
     const double moved =
-        static_cast<double>(problem_.batch) * (2 * (m * k + k * n) + out_bytes_ * m * n);
+        static_cast<double>(problem_.batch) * (tile_.bytes * (m * k + k * n) + out_bytes_ * m * n);
     const double rate = device_.memory_gb_per_s * 1e3 * kMemoryShare;
-    return (moved + partial_bytes(form) / 2) / rate * (1 + kShortRows * 64 / tile_.depth) +
+    return (moved + partial_bytes(form) / 2) / rate *
+               (1 + kShortRows * 128 / (tile_.depth * tile_.bytes)) +
            kMemoryLaunch;
   }
 
@@ -239,8 +251,9 @@ bool counts_fit(const GemmProblem& problem) noexcept {
          problem.batch <= kMaxCount;
 }
 
-/// A split changes the order of a sum.
+/// A split changes the order of a sum; that of integers goes through f32.
 int most_splits(const GemmProblem& problem) noexcept {
+  if (problem.a.dtype == DType::I8) return 1;
   return problem.reproducibility == Reproducibility::RowInvariant ? 1 : 32;
 }
 

@@ -39,9 +39,8 @@ bool has_box_epilogue(const GemmProblem& problem) noexcept {
 
 std::optional<CudaGateHalves> cuda_gate_halves(const GemmProblem& problem,
                                                const KernelInfo& kernel) noexcept {
-  const cuda::TileConfig tile{static_cast<int>(kernel.tile_m), static_cast<int>(kernel.tile_n),
-                              static_cast<int>(kernel.tile_k), kernel.consumers, kernel.form};
-  if (kernel.form == cuda::TileForm::None || kernel.splits_f32 || !cuda::gates_in_registers(tile) ||
+  if (kernel.form == cuda::TileForm::None || kernel.splits_f32 ||
+      !cuda::gates_in_registers(tile_of(kernel)) ||
       !has_box_epilogue(problem) || problem.is_empty() || problem.skips_product()) {
     return std::nullopt;
   }

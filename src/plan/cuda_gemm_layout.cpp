@@ -11,13 +11,20 @@ namespace {
 
 using cuda::Major;
 
-constexpr std::int64_t kElementBytes = 2;
 constexpr std::int64_t kCopyAlignment = 16;
 constexpr std::int64_t kStrideLimit = std::int64_t{1} << 40;  // bytes, of a tensor map
 
-bool is_copy_stride(std::int64_t stride) noexcept {
-  return stride > 0 && stride < kStrideLimit / kElementBytes &&
-         stride * kElementBytes % kCopyAlignment == 0;
+bool is_copy_stride(std::int64_t stride, std::int64_t bytes) noexcept {
+  return stride > 0 && stride < kStrideLimit / bytes && stride * bytes % kCopyAlignment == 0;
+}
+
+std::int64_t element_bytes(const MatrixLayout& x) noexcept {
+  return bit_width(x.dtype) / 8;
+}
+
+/// wgmma takes other types with K contiguous alone.
+bool takes_both_majors(const MatrixLayout& x) noexcept {
+  return element_bytes(x) == 2;
 }
 
 /// The operand as it lies, with `inner` elements in a row `ld` apart, if tensor copies can read it.
@@ -27,10 +34,11 @@ std::optional<CudaOperand> in_place(const MatrixLayout& x, Major major, std::int
   const std::int64_t inner = major == Major::K ? k : extent;
   const std::int64_t outer = major == Major::K ? extent : k;
   if (inner > 1 && unit != 1) return std::nullopt;
-  if (outer <= 1) ld = round_up(inner, kCopyAlignment / kElementBytes);
+  const std::int64_t bytes = element_bytes(x);
+  if (outer <= 1) ld = round_up(inner, kCopyAlignment / bytes);
   const std::int64_t batch_stride = batch > 1 ? x.batch_stride : 0;
-  if (x.alignment < kCopyAlignment || !is_copy_stride(ld) || ld < inner) return std::nullopt;
-  if (batch_stride != 0 && !is_copy_stride(batch_stride)) return std::nullopt;
+  if (x.alignment < kCopyAlignment || !is_copy_stride(ld, bytes) || ld < inner) return std::nullopt;
+  if (batch_stride != 0 && !is_copy_stride(batch_stride, bytes)) return std::nullopt;
   return CudaOperand{major, extent, ld, batch_stride, false};
 }
 
@@ -40,13 +48,15 @@ CudaOperand operand(const MatrixLayout& x, std::int64_t extent, std::int64_t k,
   if (const auto found = in_place(x, Major::K, extent, k, k_stride, extent_stride, batch)) {
     return *found;
   }
-  if (const auto found = in_place(x, Major::MN, extent, k, extent_stride, k_stride, batch)) {
+  const bool both = takes_both_majors(x);
+  if (const auto found = in_place(x, Major::MN, extent, k, extent_stride, k_stride, batch);
+      both && found) {
     return *found;
   }
   CudaOperand packed{.extent = extent, .packed = true};
-  packed.major = k_stride != 1 && extent_stride == 1 ? Major::MN : Major::K;
+  packed.major = both && k_stride != 1 && extent_stride == 1 ? Major::MN : Major::K;
   const bool k_major = packed.major == Major::K;
-  packed.ld = round_up(k_major ? k : extent, kCopyAlignment / kElementBytes);
+  packed.ld = round_up(k_major ? k : extent, kCopyAlignment / element_bytes(x));
   packed.batch_stride = batch > 1 && x.batch_stride != 0 ? packed.ld * (k_major ? extent : k) : 0;
   return packed;
 }
@@ -69,9 +79,10 @@ std::int64_t take(std::int64_t& used, std::int64_t bytes) noexcept {
   return at;
 }
 
-std::int64_t packed_bytes(const CudaOperand& x, std::int64_t k, std::int64_t batch) noexcept {
+std::int64_t packed_bytes(const CudaOperand& x, const MatrixLayout& from, std::int64_t k,
+                          std::int64_t batch) noexcept {
   return bytes_of(
-      {kElementBytes, x.ld, x.major == Major::K ? x.extent : k, x.batch_stride != 0 ? batch : 1});
+      {element_bytes(from), x.ld, x.major == Major::K ? x.extent : k, x.batch_stride != 0 ? batch : 1});
 }
 
 /// Half of an extent, in whole tiles.
@@ -117,8 +128,8 @@ CudaGemmLayout cuda_gemm_layout(const GemmProblem& problem, int splits) noexcept
   if (!problem.skips_product()) {
     layout.a = cuda_operand_a(problem);
     layout.b = cuda_operand_b(problem);
-    if (layout.a.packed) layout.a_at = take(used, packed_bytes(layout.a, k, batch));
-    if (layout.b.packed) layout.b_at = take(used, packed_bytes(layout.b, k, batch));
+    if (layout.a.packed) layout.a_at = take(used, packed_bytes(layout.a, problem.a, k, batch));
+    if (layout.b.packed) layout.b_at = take(used, packed_bytes(layout.b, problem.b, k, batch));
   }
   layout.stages_c = n > 1 && problem.c.column_stride != 1;
   // A single row's distance to the next may be any number.

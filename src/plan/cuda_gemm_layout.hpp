@@ -15,11 +15,12 @@ struct CudaOperand {
 
 /// Everything that a product on a wgmma row keeps in its workspace: byte offsets, multiples of 256.
 ///
-/// A tensor copy needs a contiguous extent, a base and strides that are multiples of 16 bytes; an
-/// operand that breaks this is copied to one that does not. C is written row by row: another layout
-/// is written to `c` first, then copied, and a residual or bias likewise is copied to contiguous
-/// memory. Which of these happen depends on layouts, not on the choice of a tile; the bits of the
-/// result never depend on them.
+/// 16-bit operands are read with either extent contiguous, others with K. A tensor copy needs a
+/// contiguous extent, a base and strides that are multiples of 16 bytes; an operand that breaks
+/// this is copied to one that does not. C is written row by row: another layout is written to `c`
+/// first, then copied, and a residual or bias likewise is copied to contiguous memory. Which of
+/// these happen depends on layouts, not on the choice of a tile; the bits of the result never
+/// depend on them.
 struct CudaGemmLayout {
   CudaOperand a, b;
   bool stages_c = false, packs_residual = false, packs_bias = false;

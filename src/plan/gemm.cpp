@@ -46,6 +46,14 @@ bool is_better(const GemmSelection& a, const GemmSelection& b) noexcept {
   return a.predicted_seconds < b.predicted_seconds;
 }
 
+std::string packed_note(const char* operand, const MatrixLayout& x, std::int64_t k_stride) {
+  if (bit_width(x.dtype) == 16 || k_stride == 1) {
+    return formatted("{} is packed first: tensor copies cannot read its layout", operand);
+  }
+  return formatted("{} is transposed first: the unit takes {} with K contiguous alone", operand,
+                   name(x.dtype));
+}
+
 /// `splits` as for `cuda_gemm_layout`.
 void note_wgmma(const GemmProblem& problem, const GemmSelection& choice, int splits,
                 std::vector<std::string>& notes) {
@@ -60,10 +68,8 @@ void note_wgmma(const GemmProblem& problem, const GemmSelection& choice, int spl
   }
   if (splits > 1) notes.emplace_back("a second kernel adds the slices of K in order");
   if (choice.swaps_sides) notes.emplace_back("sides swapped: the tile's rows lie along N");
-  if (layout.a.packed)
-    notes.emplace_back("A is packed first: tensor copies cannot read its layout");
-  if (layout.b.packed)
-    notes.emplace_back("B is packed first: tensor copies cannot read its layout");
+  if (layout.a.packed) notes.emplace_back(packed_note("A", problem.a, problem.a.column_stride));
+  if (layout.b.packed) notes.emplace_back(packed_note("B", problem.b, problem.b.row_stride));
   if (layout.stages_c) notes.emplace_back("C is computed row-major, then copied to its layout");
   if (layout.packs_residual) notes.emplace_back("the residual is copied to a row-major one first");
   if (layout.packs_bias) notes.emplace_back("the bias is copied to a contiguous one first");
@@ -145,8 +151,17 @@ void note_metal(const GemmProblem& problem, const GemmSelection& choice,
 
 std::vector<std::string> notes_on(const GemmProblem& problem, const GemmSelection& choice) {
   std::vector<std::string> notes;
+  if (choice.kernel->reduction == Reduction::WgmmaF8) {
+    notes.emplace_back("the unit's sums of 128 of K are added in f32; precision fast does without");
+  }
+  if (choice.kernel->reduction == Reduction::WgmmaF8Fast) {
+    notes.emplace_back("sums stay in the matrix unit, which keeps some 14 bits");
+  }
+  if (choice.kernel->reduction == Reduction::WgmmaTf32) {
+    notes.emplace_back("operands are rounded to tf32 as they are loaded");
+  }
   if (problem.precision == Precision::Fast && !choice.kernel->multiplies_tf32 &&
-      !choice.kernel->splits_f32) {
+      !choice.kernel->splits_f32 && choice.kernel->precision != Precision::Fast) {
     notes.emplace_back("precision fast: no row that splits f32 takes this, the exact one is used");
   }
   if (problem.skips_product()) notes.emplace_back("A and B are not read");

@@ -29,6 +29,12 @@ std::string_view name(Reduction reduction) noexcept {
       return "wgmma_parts_f32";
     case Reduction::WgmmaF32:
       return "wgmma_f32";
+    case Reduction::WgmmaTf32:
+      return "wgmma_tf32";
+    case Reduction::WgmmaF8:
+      return "wgmma_f8";
+    case Reduction::WgmmaF8Fast:
+      return "wgmma_f8_fast";
   }
   return "unknown_reduction";
 }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string_view>
 
 #include <girih/gemm.hpp>
@@ -37,7 +38,10 @@ enum class Reduction : std::uint8_t {
   TensorOpsF32,   ///< f32 sums of Metal's matmul2d over all of k; slices of K added in order
   /// cuda: f32 sums of 64 of K, made on the matrix unit from bf16 parts of f32 operands
   WgmmaPartsF32,
-  WgmmaF32,  ///< f32 sums of the Hopper matrix unit over k in order; slices of K added in order
+  WgmmaF32,     ///< f32 sums of the Hopper matrix unit over k in order; slices of K added in order
+  WgmmaTf32,    ///< the same of operands rounded to tf32
+  WgmmaF8,      ///< of 8-bit floats: the unit's sums of 128 of k, added in f32 in order
+  WgmmaF8Fast,  ///< of 8-bit floats: the unit's sums over all of k
 };
 std::string_view name(Reduction reduction) noexcept;
 
@@ -56,10 +60,13 @@ struct KernelInfo {
   double flops_per_cycle = 1;  ///< of one core or multiprocessor at best: orders the candidates
   cuda::TileForm form = cuda::TileForm::None;  ///< cuda: of a wgmma tile
   int consumers = 0;                           ///< cuda: warpgroups that multiply
+  int operand_bytes = 2;  ///< cuda: of an operand's element as a wgmma tile multiplies it
   /// The unit multiplies f32 operands as tf32: the row serves Tf32, and Fast in parts, never Exact.
   bool multiplies_tf32 = false;
   /// Multiplies f32 operands as three bf16 parts each: the row serves Fast alone.
   bool splits_f32 = false;
+  /// The one precision that the row serves, where it is made for one.
+  std::optional<Precision> precision{};
   bool groups = false;  ///< gemm: serves grouped_gemm too
   bool gates = false;   ///< gemm: has the epilogue that joins two columns into one
   /// Why the device at hand cannot run the row though it has what the row needs: a compiler's first
@@ -70,5 +77,16 @@ struct KernelInfo {
     return op == operation || (groups && operation == Op::GroupedGemm);
   }
 };
+
+/// The geometry of a wgmma row.
+constexpr cuda::TileConfig tile_of(const KernelInfo& row) noexcept {
+  return {static_cast<int>(row.tile_m),
+          static_cast<int>(row.tile_n),
+          static_cast<int>(row.tile_k),
+          row.consumers,
+          row.form,
+          row.operand_bytes,
+          row.reduction == Reduction::WgmmaF8};
+}
 
 }  // namespace girih::inline v0

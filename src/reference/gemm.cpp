@@ -14,6 +14,8 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kFloatMax = std::numeric_limits<float>::max();
 /// Roundings beside the K of the sum: conversion of the sum and three factors, each twice.
 constexpr double kScaling = 8;
+/// Of 8-bit floats on cuda, unless Fast is asked.
+constexpr std::int64_t kPromotedDepth = 128;
 
 bool splits_operands(const GemmProblem& problem) noexcept {
   return problem.a.dtype == DType::F32 && problem.precision == Precision::Fast;
@@ -177,10 +179,14 @@ Approximation add_up(const GemmProblem& problem, const GemmOperands& operands, B
   return add_terms(x, c_term, bias);
 }
 
+bool is_eighth(DType dtype) noexcept {
+  return dtype == DType::F8E4M3 || dtype == DType::F8E5M2;
+}
+
 /// Of an operand's elements, how large a matrix unit takes a subnormal one to be; empty where there
 /// is none, or where the backend's sums are not aligned.
 std::vector<double> aligned(std::vector<double> values, DType dtype, Backend backend) {
-  if (backend != Backend::Cuda || (dtype != DType::F16 && dtype != DType::BF16)) return {};
+  if (backend != Backend::Cuda || (bit_width(dtype) != 16 && !is_eighth(dtype))) return {};
   const double smallest = std::ldexp(1.0, number_format(dtype).min_exponent);
   bool has_subnormal = false;
   for (double& value : values) {
@@ -189,12 +195,41 @@ std::vector<double> aligned(std::vector<double> values, DType dtype, Backend bac
     has_subnormal = true;
     value = smallest;
   }
-  return has_subnormal ? std::move(values) : std::vector<double>{};
+  return has_subnormal || is_eighth(dtype) ? std::move(values) : std::vector<double>{};
 }
 
 /// Both operands of one product of a batch, row-major, and as `aligned` takes them.
 struct Factors {
   std::vector<double> a, b, a_aligned, b_aligned;
+  /// Of 8-bit floats: K after which the unit's sum is added elsewhere and begins anew; 0 otherwise.
+  std::int64_t promoted = 0;
+};
+
+/// The unit's sums of 8-bit floats, an element of a row each, over one stretch of K.
+struct ShortSums {
+  std::vector<double> sum, largest_sum, largest_product;
+
+  explicit ShortSums(std::size_t n) : sum(n), largest_sum(n), largest_product(n) {}
+
+  void clear() {
+    for (std::vector<double>* x : {&sum, &largest_sum, &largest_product}) {
+      std::fill(x->begin(), x->end(), 0.0);
+    }
+  }
+  void add(std::size_t j, double product, double taken) {
+    if (std::isfinite(product)) sum[j] += product;
+    largest_sum[j] = std::max(largest_sum[j], std::fabs(sum[j]));
+    if (std::isfinite(taken)) largest_product[j] = std::max(largest_product[j], taken);
+  }
+  /// What a stretch of `k` loses. `windows`: its sums may begin at any k.
+  [[nodiscard]] double error(std::size_t j, std::int64_t k, bool windows) const {
+    constexpr std::int64_t kProducts = 32;
+    const auto instructions = static_cast<double>((k + kProducts - 1) / kProducts);
+    const auto terms = static_cast<double>(std::min(k, kProducts) + 1);
+    const double share = instructions * terms * 0x1p-13;
+    const double largest = std::max(largest_product[j], (windows ? 2 : 1) * largest_sum[j]);
+    return share * largest * (1 + std::min(share, 1.0));  // the sums themselves are that wrong
+  }
 };
 
 /// The sums over K of one row of the product.
@@ -221,10 +256,33 @@ struct RowSums {
         magnitude[j] += std::fabs(product) < kInfinity ? std::fabs(product) : 0.0;
       }
     }
-    align(factors, k, i);
+    if (factors.promoted > 0) {
+      shorten(factors, k, i);
+    } else {
+      align(factors, k, i);
+    }
   }
 
  private:
+  void shorten(const Factors& factors, std::int64_t k, std::int64_t i) {
+    const std::size_t n = value.size();
+    std::fill(alignment.begin(), alignment.end(), 0.0);
+    ShortSums sums(n);
+    for (std::int64_t first = 0; first < k; first += factors.promoted) {
+      const std::int64_t last = std::min(k, first + factors.promoted);
+      sums.clear();
+      for (std::int64_t p = first; p < last; ++p) {
+        const auto row = static_cast<std::size_t>(i * k + p), at = static_cast<std::size_t>(p) * n;
+        for (std::size_t j = 0; j < n; ++j) {
+          sums.add(j, factors.a[row] * factors.b[at + j],
+                   factors.a_aligned[row] * factors.b_aligned[at + j]);
+        }
+      }
+      for (std::size_t j = 0; j < n; ++j) {
+        alignment[j] += sums.error(j, last - first, factors.promoted >= k && k > kPromotedDepth);
+      }
+    }
+  }
   void align(const Factors& factors, std::int64_t k, std::int64_t i) {
     if (factors.a_aligned.empty() && factors.b_aligned.empty()) return;
     const std::vector<double>& a = factors.a_aligned.empty() ? factors.a : factors.a_aligned;
@@ -304,7 +362,12 @@ GemmReference reference_gemm(const GemmProblem& given, const GemmOperands& opera
     Factors factors{dense(operands.a, problem.a, batch, m, k),
                     dense(operands.b, problem.b, batch, k, n),
                     {},
-                    {}};
+                    {},
+                    0};
+    if (is_eighth(problem.a.dtype) && backend == Backend::Cuda) {
+      factors.promoted =
+          problem.precision == Precision::Fast ? std::max<std::int64_t>(k, 1) : kPromotedDepth;
+    }
     factors.a_aligned = aligned(factors.a, problem.a.dtype, backend);
     factors.b_aligned = aligned(factors.b, problem.b.dtype, backend);
     for (std::int64_t i = 0; i < m; ++i) {

@@ -19,6 +19,10 @@ namespace girih::inline v0 {
 ///             sum so far, 25 bits below the exponent of the largest; a subnormal operand counts
 ///             there as the smallest normal number of its type: min(K, 16) + 1 terms, each within
 ///             2^-25 * sum_k (|a'b'| - |a b|), a' and b' no smaller than that number
+///             8-bit floats there: the unit sums 32 products and what it has, each cut 13 bits below the
+///             exponent of the largest: 33 * 2^-13 * L for each 32 of K, L the largest |a'b'| or |sum so
+///             far|, of sums that begin at each 128 of K. Fast: at any k, so that L has twice the
+///             largest sum over k = 0, 1, ...
 ///   terms     gamma(4) * (|product| + |beta C| + |bias|)
 ///   activation  its Lipschitz constant times the error before it, plus 8 u |x| for its evaluation
 ///   gate      of its factors y = act(g) and v = u + offset, known to within ey (the activation's,

@@ -29,7 +29,7 @@ class Values {
         return random_.real();
       case Contents::Wide: {
         const auto exponent = static_cast<int>(random_.integer(-12, 12));
-        return std::ldexp(random_.real(), exponent);
+        return std::ldexp(random_.real(), std::min(exponent, dtype_ == DType::F8E4M3 ? 8 : 12));
       }
       case Contents::Cancelling:
         return (odd ? -1.0 : 1.0) + random_.real() / 64;
@@ -66,7 +66,10 @@ class Values {
       case 4:
         return 0.0;
       default:
-        return dtype_ == DType::F16 ? 0x1p-20 : 0x1p-130;
+        return dtype_ == DType::F16      ? 0x1p-20
+               : dtype_ == DType::F8E4M3 ? 0x1p-8
+               : dtype_ == DType::F8E5M2 ? 0x1p-15
+                                         : 0x1p-130;
     }
   }
 
@@ -226,18 +229,21 @@ Result<Plan> BoundGemm::plan(Runtime& runtime) const {
 
 bool BoundGemm::may_refuse(const Error& error) const {
   if (error.code != Code::GemmNoKernel) return false;
-  // Matrix rows of a GPU take no exact f32 operands, and on cuda no int8 ones. What they take of
-  // f32 there has a row-major C, and bits that depend on all operands.
+  // Matrix rows of a GPU take no exact f32 operands. What they take of fast ones on cuda has a
+  // row-major C, and bits that depend on all operands.
   const bool is_exact = problem_->precision == Precision::Exact;
+  const bool is_tf32 = problem_->precision == Precision::Tf32;
   const bool is_limited =
       backend_ == Backend::Cuda &&
       (problem_->reproducibility == Reproducibility::RowInvariant || !cuda_f32_has_rows(*problem_));
-  const bool has_no_row = (case_.operands == DType::F32 && (is_exact || is_limited)) ||
-                          (case_.operands == DType::I8 && backend_ == Backend::Cuda);
+  const bool has_no_row =
+      case_.operands == DType::F32 && (is_exact || (is_limited && !is_tf32));
   const bool lacks_row = backend_ != Backend::Cpu && case_.path == Path::Matrix && has_no_row;
-  const bool lacks_tf32 = problem_->precision == Precision::Tf32 &&
-                          (backend_ != Backend::Metal || case_.path == Path::Portable);
-  return lacks_tf32 || lacks_row;
+  const bool is_eighth = case_.operands == DType::F8E4M3 || case_.operands == DType::F8E5M2;
+  const bool lacks_eighths = is_eighth && backend_ != Backend::Cuda;
+  const bool lacks_tf32 = is_tf32 && backend_ == Backend::Cpu;
+  const bool lacks_portable = (is_tf32 || is_eighth) && case_.path == Path::Portable;
+  return lacks_tf32 || lacks_eighths || lacks_portable || lacks_row;
 }
 
 bool BoundGemm::poisons_output() const {

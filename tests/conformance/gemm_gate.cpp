@@ -345,8 +345,7 @@ TEST_P(GemmGateValues, EveryRowOfTheTableHasTheGateItStates) {
   for (const UsableKernel& kernel : usable_kernels(GetParam(), Op::Gemm)) {
     ASSERT_TRUE(kernel.info.gates) << kernel.info.name;
     Runtime runtime = open(GetParam(), {.force_kernel = std::string(kernel.info.name)});
-    const bool is_fast = kernel.info.multiplies_tf32 || kernel.info.splits_f32;
-    const Precision precision = is_fast ? Precision::Fast : Precision::Exact;
+    const Precision precision = precision_of(kernel.info);
     for (const auto& [operands, output] : kTypes) {
       if (!kernel.info.operands.has(operands) || !kernel.info.outputs.has(output)) continue;
       for (const GateOrder order : kOrders) {

@@ -1,3 +1,4 @@
+#include <array>
 #include <gtest/gtest.h>
 #include <map>
 
@@ -22,13 +23,16 @@ std::vector<std::string> names_of(const std::vector<UsableKernel>& kernels) {
   return names;
 }
 
+constexpr auto kOperands = std::to_array<DType>(
+    {DType::F32, DType::BF16, DType::F16, DType::I8, DType::F8E4M3, DType::F8E5M2});
+
 class KernelRows : public BackendTest {};
 
 /// Cases of the fuzzer cut to what the row takes.
 void run_gemm_row(const UsableKernel& kernel, Coverage& coverage) {
   Runtime runtime = open(kernel.backend, {.force_kernel = std::string(kernel.info.name)});
   constexpr std::uint64_t kCasesOfATypePair = 8;
-  for (const DType operands : {DType::F32, DType::BF16, DType::F16, DType::I8}) {
+  for (const DType operands : kOperands) {
     for (const DType output : {DType::F32, DType::BF16, DType::F16, DType::I32}) {
       if (!kernel.info.operands.has(operands) || !kernel.info.outputs.has(output)) continue;
       for (std::uint64_t i = 0; i < kCasesOfATypePair; ++i) {
@@ -43,6 +47,9 @@ void run_gemm_row(const UsableKernel& kernel, Coverage& coverage) {
           x.c.step = x.residual_layout.step = 1;
         }
         if (kernel.info.multiplies_tf32) x.precision = i % 2 ? Precision::Fast : Precision::Tf32;
+        if (kernel.info.precision) x.precision = *kernel.info.precision;
+        const bool is_eighth = operands == DType::F8E4M3 || operands == DType::F8E5M2;
+        if (is_eighth && !kernel.info.precision) x.precision = Precision::Exact;
         const CaseReport report = verify::run_case(runtime, x, static_cast<Mode>(i % 3));
         EXPECT_EQ(report.outcome, CaseReport::Outcome::Passed)
             << x.to_string() << "\n  on " << kernel.info.name << ": " << report.detail;
@@ -101,7 +108,7 @@ TEST_P(KernelRows, AForcedRowThatCannotRunIsAnError) {
 
 TEST_P(KernelRows, RowsOfOneReductionClassGiveEqualBits) {
   const std::vector<UsableKernel> kernels = usable_kernels(GetParam(), Op::Gemm);
-  for (const DType operands : {DType::F32, DType::BF16, DType::F16, DType::I8}) {
+  for (const DType operands : kOperands) {
     for (const std::int64_t k : {1, 33, 1000, 3001}) {
       std::map<Reduction, std::pair<std::string, std::vector<std::byte>>> first;
       for (const UsableKernel& kernel : kernels) {
@@ -110,9 +117,8 @@ TEST_P(KernelRows, RowsOfOneReductionClassGiveEqualBits) {
         Runtime runtime = open(GetParam(), {.force_kernel = std::string(kernel.info.name)});
         const Tensor a = random_tensor(runtime, {37, k}, operands, 1);
         const Tensor b = random_tensor(runtime, {k, 51}, operands, 2);
-        const std::vector<std::byte> bits =
-            product(runtime, a, b, DType::F32, Reproducibility::RowInvariant,
-                    kernel.info.multiplies_tf32 ? Precision::Fast : Precision::Exact);
+        const std::vector<std::byte> bits = product(
+            runtime, a, b, DType::F32, Reproducibility::RowInvariant, precision_of(kernel.info));
         const auto& [name, expected] =
             first.try_emplace(kernel.info.reduction, kernel.info.name, bits).first->second;
         EXPECT_EQ(bits, expected) << kernel.info.name << " and " << name << ", K " << k;

@@ -27,15 +27,17 @@ struct Choice {
 std::vector<Choice> all_choices() {
   std::vector<Choice> choices;
   for (const Backend backend : tested_backends()) {
-    std::set<DType> chosen_freely;
+    std::set<std::pair<DType, Precision>> chosen_freely;
     for (const UsableKernel& row : usable_kernels(backend, Op::Gemm)) {
-      for (const DType operands : {DType::F32, DType::BF16, DType::F16, DType::I8}) {
+      for (const DType operands :
+           {DType::F32, DType::BF16, DType::F16, DType::I8, DType::F8E4M3, DType::F8E5M2}) {
         if (!row.info.operands.has(operands) || row.info.splits_f32) continue;
         const DType output = operands == DType::I8 ? DType::I32 : DType::F32;
-        choices.push_back({backend, std::string(row.info.name), operands, output,
-                           row.info.multiplies_tf32 ? Precision::Fast : Precision::Exact});
-        if (chosen_freely.insert(operands).second)
-          choices.push_back({backend, "", operands, output});
+        choices.push_back(
+            {backend, std::string(row.info.name), operands, output, precision_of(row.info)});
+        const Precision precision = row.info.precision.value_or(Precision::Exact);
+        if (chosen_freely.insert({operands, precision}).second)
+          choices.push_back({backend, "", operands, output, precision});
       }
     }
   }
@@ -96,9 +98,13 @@ TEST_P(RowInvariance, EveryBatchGivesTheRowsAlone) {
 INSTANTIATE_TEST_SUITE_P(Rows, RowInvariance, ::testing::ValuesIn(all_choices()),
                          [](const auto& test) {
                            const Choice& choice = test.param;
-                           const std::string kernel =
-                               choice.kernel.empty() ? std::string(name(choice.backend)) + "_any"
-                                                     : choice.kernel;
+                           std::string kernel = choice.kernel;
+                           if (kernel.empty()) {
+                             kernel = std::string(name(choice.backend)) + "_any";
+                             if (choice.precision != Precision::Exact) {
+                               kernel += "_" + std::string(name(choice.precision));
+                             }
+                           }
                            return kernel + "_on_" + std::string(name(choice.operands));
                          });
 

@@ -8,7 +8,11 @@ namespace girih::cli {
 
 DType bench_output(DType operands, const CaseOptions& options) {
   const bool is_half = operands == DType::BF16 || operands == DType::F16;
-  return options.output.value_or(is_half ? operands : default_output(operands));
+  const bool is_eighth = operands == DType::F8E4M3 || operands == DType::F8E5M2;
+  const bool is_scaled = operands == DType::I8 && options.epilogue.scales;
+  return options.output.value_or(is_half                  ? operands
+                                 : is_eighth || is_scaled ? DType::BF16
+                                                          : default_output(operands));
 }
 
 Result<std::vector<BenchCase>> bench_cases(const CaseOptions& options) {
@@ -55,15 +59,17 @@ void add_case_options(CLI::App& app, CaseOptions& options) {
   add_list(app, "--layout", options.layouts,
            std::vector{Layout::NN, Layout::NT, Layout::TN, Layout::TT},
            "A and B as stored (N) or transposed (T); default NN");
-  add_list(app, "--dtype", options.dtypes,
-           std::vector{DType::F32, DType::BF16, DType::F16, DType::I8},
-           "Types of A and B; default f32");
-  add_choice(app, "--out-dtype", options.output,
-             std::vector{DType::F32, DType::BF16, DType::F16, DType::I32},
-             "Type of C; default i32 for i8, else that of A and B");
+  add_list(
+      app, "--dtype", options.dtypes,
+      std::vector{DType::F32, DType::BF16, DType::F16, DType::I8, DType::F8E4M3, DType::F8E5M2},
+      "Types of A and B; default f32");
+  add_choice(
+      app, "--out-dtype", options.output,
+      std::vector{DType::F32, DType::BF16, DType::F16, DType::I32},
+      "Type of C; default i32 for i8, bf16 for 8-bit floats and scaled i8, else that of A and B");
   add_choice(app, "--precision", options.precision,
              std::vector{Precision::Exact, Precision::Fast, Precision::Tf32},
-             "How f32 operands are multiplied; default exact");
+             "How f32 and 8-bit float operands are multiplied; default exact");
   const auto reproducibility = [&options](const std::string& text) {
     if (text != "per-shape" && text != "row-invariant") {
       throw CLI::ValidationError("--reproducibility",
@@ -84,16 +90,18 @@ void add_case_options(CLI::App& app, CaseOptions& options) {
         options.epilogue.activation = Activation::GeluTanh;
       } else if (part == "silu") {
         options.epilogue.activation = Activation::Silu;
+      } else if (part == "scales") {
+        options.epilogue.scales = true;
       } else {
-        throw CLI::ValidationError("--epilogue",
-                                   formatted("'{}' is not one of bias|relu|gelu|silu", part));
+        throw CLI::ValidationError(
+            "--epilogue", formatted("'{}' is not one of bias|relu|gelu|silu|scales", part));
       }
     }
   };
   app.add_option_function<std::string>(
          "--epilogue", epilogue,
          "Time products that end in these, and what that costs over plain ones")
-      ->type_name("bias,gelu");
+      ->type_name("bias,gelu,scales");
 }
 
 }  // namespace girih::cli

@@ -91,8 +91,32 @@ template <class Handle>
 using Owned = std::unique_ptr<std::remove_pointer_t<Handle>, cublasStatus_t (*)(Handle)>;
 
 cudaDataType_t type_of(DType dtype) {
-  return dtype == DType::F32 ? CUDA_R_32F : dtype == DType::BF16 ? CUDA_R_16BF : CUDA_R_16F;
+  switch (dtype) {
+    case DType::F32:
+      return CUDA_R_32F;
+    case DType::BF16:
+      return CUDA_R_16BF;
+    case DType::I8:
+      return CUDA_R_8I;
+    case DType::I32:
+      return CUDA_R_32I;
+    case DType::F8E4M3:
+      return CUDA_R_8F_E4M3;
+    case DType::F8E5M2:
+      return CUDA_R_8F_E5M2;
+    default:
+      return CUDA_R_16F;
+  }
 }
+
+/// alpha and beta, of a product's scale type.
+struct Factor {
+  float real;
+  std::int32_t whole;
+  [[nodiscard]] const void* as(DType operands) const {
+    return operands == DType::I8 ? static_cast<const void*>(&whole) : &real;
+  }
+};
 
 /// The power of two, at most 256, that every set's address of one operand is a multiple of.
 template <class Address>
@@ -137,12 +161,13 @@ class Product {
   /// Queues the product with this candidate on the i-th set.
   [[nodiscard]] Status queue(int candidate, std::int64_t i) const {
     const PeerProduct& p = sets_[static_cast<std::size_t>(i) % sets_.size()];
-    const float one = 1, zero = 0;
-    return lt_status(session_->api.matmul(session_->handle, op_.get(), &one, p.b, a_.get(), p.a,
-                                          b_.get(), &zero, p.c, c_.get(), p.c, c_.get(),
-                                          &found_[static_cast<std::size_t>(candidate)].algo,
-                                          session_->workspace, kWorkspaceBytes, stream().get()),
-                     "cublasLtMatmul");
+    const Factor one{1, 1}, zero{0, 0};
+    return lt_status(
+        session_->api.matmul(session_->handle, op_.get(), one.as(p.operands), p.b, a_.get(), p.a,
+                             b_.get(), zero.as(p.operands), p.c, c_.get(), p.c, c_.get(),
+                             &found_[static_cast<std::size_t>(candidate)].algo, session_->workspace,
+                             kWorkspaceBytes, stream().get()),
+        "cublasLtMatmul");
   }
 
  private:
@@ -183,9 +208,20 @@ class Product {
   Status describe() {
     const PeerProduct& p = sets_.front();
     cublasLtMatmulDesc_t op = nullptr;
-    GIRIH_TRY(lt_status(session_->api.desc_create(&op, CUBLAS_COMPUTE_32F, CUDA_R_32F),
+    if (p.scaled) return lt_status(CUBLAS_STATUS_NOT_SUPPORTED, "scales of rows and columns");
+    const bool integers = p.operands == DType::I8;
+    const bool is_tf32 = p.operands == DType::F32 && p.precision == Precision::Tf32;
+    GIRIH_TRY(lt_status(session_->api.desc_create(&op,
+                                                  integers  ? CUBLAS_COMPUTE_32I
+                                                  : is_tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32
+                                                            : CUBLAS_COMPUTE_32F,
+                                                  integers ? CUDA_R_32I : CUDA_R_32F),
                         "cublasLtMatmulDescCreate"));
     op_.reset(op);
+    if (p.operands == DType::F8E4M3) {
+      const std::int8_t fast = p.precision == Precision::Fast ? 1 : 0;
+      GIRIH_TRY(set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, fast));
+    }
     GIRIH_TRY(set(CUBLASLT_MATMUL_DESC_TRANSA, p.trans_b ? CUBLAS_OP_T : CUBLAS_OP_N));
     GIRIH_TRY(set(CUBLASLT_MATMUL_DESC_TRANSB, p.trans_a ? CUBLAS_OP_T : CUBLAS_OP_N));
     const Result<cublasLtEpilogue_t> epilogue = epilogue_of(p);
@@ -295,6 +331,8 @@ class CublasLt final : public Peer {
   }
   [[nodiscard]] bool supports(DType operands, DType output) const override {
     if (operands == DType::F32) return output == DType::F32;
+    if (operands == DType::I8) return output == DType::I32;
+    if (operands == DType::F8E4M3) return output == DType::BF16 || output == DType::F32;
     return (operands == DType::BF16 || operands == DType::F16) &&
            (output == operands || output == DType::F32);
   }

@@ -41,7 +41,8 @@ class Experiment {
 
  private:
   [[nodiscard]] bool has_epilogue() const {
-    return case_.epilogue.bias || case_.epilogue.activation != Activation::None;
+    return case_.epilogue.bias || case_.epilogue.activation != Activation::None ||
+           case_.epilogue.scales;
   }
   Status add_girih(std::string name, bool fused, Reproducibility reproducibility);
   Status add_peer(Peer& peer, bool fused);

@@ -252,6 +252,7 @@ Result<std::vector<GemmSelection>> launches_to_time(const GemmProblem& problem,
   std::vector<GemmSelection> launches;
   for (const KernelInfo& kernel : context.kernels) {
     if (!kernel.operands.has(problem.a.dtype) || !kernel.outputs.has(problem.c.dtype)) continue;
+    if (kernel.precision.value_or(problem.precision) != problem.precision) continue;
     const std::vector<GemmSelection> of_row = cuda_gemm_launches(problem, kernel, *context.device);
     launches.insert(launches.end(), of_row.begin(), of_row.end());
   }

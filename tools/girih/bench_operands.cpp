@@ -100,12 +100,26 @@ Status BenchOperands::fill(Runtime& runtime) {
     GIRIH_TRY(runtime.upload(set.b, std::span<const std::byte>(host_b_)));
     sets_.push_back(std::move(set));
   }
+  if (case_.epilogue.scales) GIRIH_TRY(fill_scales(runtime, generator));
   if (!case_.epilogue.bias) return {};
   host_bias_ = random_elements(s.n, case_.operands, generator);
   Result<Tensor> bias = runtime.tensor(Shape(s.n), case_.operands);
   if (!bias) return bias.error();
   bias_ = *std::move(bias);
   return runtime.upload(*bias_, std::span<const std::byte>(host_bias_));
+}
+
+Status BenchOperands::fill_scales(Runtime& runtime, std::mt19937_64& generator) {
+  const auto make = [&](std::int64_t count, std::vector<std::byte>& host,
+                        std::optional<Tensor>& tensor) -> Status {
+    host = random_elements(count, DType::F32, generator);
+    Result<Tensor> made = runtime.tensor(Shape(count), DType::F32);
+    if (!made) return made.error();
+    tensor = *std::move(made);
+    return runtime.upload(*tensor, std::span<const std::byte>(host));
+  };
+  GIRIH_TRY(make(case_.shape.m, host_a_scale_, a_scale_));
+  return make(case_.shape.n, host_b_scale_, b_scale_);
 }
 
 GemmDesc BenchOperands::desc(std::int64_t i, bool fused) const {
@@ -116,6 +130,8 @@ GemmDesc BenchOperands::desc(std::int64_t i, bool fused) const {
                    .precision = case_.precision,
                    .reproducibility = case_.reproducibility};
   if (fused) desc.epilogue.bias = bias_;
+  if (fused && a_scale_) desc.a_scale = Scale{*a_scale_, Granularity::PerRow};
+  if (fused && b_scale_) desc.b_scale = Scale{*b_scale_, Granularity::PerColumn};
   if (fused) desc.epilogue.activation = case_.epilogue.activation;
   return desc;
 }
@@ -126,6 +142,7 @@ std::vector<PeerProduct> BenchOperands::peer_products(bool fused) const {
                          .output = case_.output,
                          .trans_a = transposes_a(case_.layout),
                          .trans_b = transposes_b(case_.layout),
+                         .precision = case_.precision,
                          .m = s.m,
                          .n = s.n,
                          .k = s.k,
@@ -135,6 +152,7 @@ std::vector<PeerProduct> BenchOperands::peer_products(bool fused) const {
   product.ldc = s.n;
   if (fused && bias_) product.bias = detail::TensorAccess::address(*bias_);
   if (fused) product.activation = case_.epilogue.activation;
+  product.scaled = fused && case_.epilogue.scales;
   std::vector<PeerProduct> products;
   for (const Set& set : sets_) {
     product.a = detail::TensorAccess::address(set.a);
@@ -166,6 +184,14 @@ Result<GemmReference> BenchOperands::reference(const Window& w, bool fused) cons
     operands.bias = host_bias_.data() + w.column * width;
   }
   if (fused) spec.activation = case_.epilogue.activation;
+  if (fused && case_.epilogue.scales) {
+    spec.a_scale = Geometry{DType::F32, Shape(w.rows), contiguous_strides(Shape(w.rows)), 0};
+    spec.b_scale = Geometry{DType::F32, Shape(w.columns), contiguous_strides(Shape(w.columns)), 0};
+    spec.a_granularity = Granularity::PerRow;
+    spec.b_granularity = Granularity::PerColumn;
+    operands.a_scale = reinterpret_cast<const float*>(host_a_scale_.data()) + w.row;
+    operands.b_scale = reinterpret_cast<const float*>(host_b_scale_.data()) + w.column;
+  }
   const Result<GemmProblem> problem = girih::check(spec);
   if (!problem) return problem.error();
   return reference_gemm(*problem, operands, backend_);
@@ -199,7 +225,10 @@ Status BenchOperands::sample() {
     Result<GemmReference> plain = reference(window, false);
     if (!plain) return plain.error();
     window.plain = *std::move(plain);
-    if (!case_.epilogue.bias && case_.epilogue.activation == Activation::None) continue;
+    if (!case_.epilogue.bias && case_.epilogue.activation == Activation::None &&
+        !case_.epilogue.scales) {
+      continue;
+    }
     Result<GemmReference> fused = reference(window, true);
     if (!fused) return fused.error();
     window.fused = *std::move(fused);

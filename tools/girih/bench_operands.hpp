@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <random>
 #include <vector>
 
 #include <girih/gemm.hpp>
@@ -19,6 +20,7 @@ std::string_view name(Layout layout) noexcept;
 struct BenchEpilogue {
   bool bias = false;
   Activation activation = Activation::None;
+  bool scales = false;  ///< a factor for each row of A and each column of B
 };
 
 /// One product to time.
@@ -64,14 +66,15 @@ class BenchOperands {
 
   BenchOperands(const BenchCase& bench, Backend backend) : case_(bench), backend_(backend) {}
   Status fill(Runtime& runtime);
+  Status fill_scales(Runtime& runtime, std::mt19937_64& generator);
   Status sample();
   [[nodiscard]] Result<GemmReference> reference(const Window& window, bool fused) const;
 
   BenchCase case_;
   Backend backend_;
   std::vector<Set> sets_;
-  std::optional<Tensor> bias_;
-  std::vector<std::byte> host_a_, host_b_, host_bias_, host_c_;
+  std::optional<Tensor> bias_, a_scale_, b_scale_;
+  std::vector<std::byte> host_a_, host_b_, host_bias_, host_c_, host_a_scale_, host_b_scale_;
   std::vector<Window> windows_;
 };
 

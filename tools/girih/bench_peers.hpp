@@ -18,6 +18,7 @@ namespace girih::cli {
 struct PeerProduct {
   DType operands = DType::F32, output = DType::F32;
   bool trans_a = false, trans_b = false;
+  Precision precision = Precision::Exact;
   std::int64_t m = 0, n = 0, k = 0, batch = 1;
   const void* a = nullptr;
   const void* b = nullptr;
@@ -25,6 +26,7 @@ struct PeerProduct {
   std::int64_t lda = 0, ldb = 0, ldc = 0;
   const void* bias = nullptr;  ///< null for none; the operands' type
   Activation activation = Activation::None;
+  bool scaled = false;  ///< by row and by column: no peer does that
 };
 
 /// One way in which a peer makes the products of an experiment.

@@ -1,17 +1,21 @@
 #include "girih/bench_values.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 namespace girih::cli {
 namespace {
 
-/// The 65536 values that 16-bit operands take, as their bits.
+/// 65536 values that 16- and 8-bit operands take, as their bits.
 std::vector<std::uint16_t> values_of(DType dtype) {
   std::vector<std::uint16_t> values(65536);
   for (std::size_t i = 0; i < values.size(); ++i) {
     const float value = (static_cast<float>(i) + 0.5F) / 32768.0F - 1.0F;
-    values[i] = dtype == DType::BF16 ? to_bf16(value).bits : to_f16(value).bits;
+    values[i] = dtype == DType::BF16     ? to_bf16(value).bits
+                : dtype == DType::F16    ? to_f16(value).bits
+                : dtype == DType::F8E4M3 ? to_f8e4m3(value).bits
+                                         : to_f8e5m2(value).bits;
   }
   return values;
 }
@@ -46,8 +50,11 @@ std::vector<std::byte> random_elements(std::int64_t count, DType dtype,
     const std::vector<std::uint16_t> values = values_of(dtype);
     fill_words(bytes, generator, [&](std::uint64_t word) {
       std::uint64_t result = 0;
-      for (int i = 0; i < 64; i += 16) {
-        result |= std::uint64_t{values[static_cast<std::size_t>(word >> i & 0xFFFF)]} << i;
+      const int width = bit_width(dtype);
+      for (int i = 0; i < 64; i += width) {
+        // An 8-bit value takes 16 bits too, half of which are its neighbour's.
+        const std::uint64_t place = (width == 16 ? word >> i : std::rotr(word, i)) & 0xFFFF;
+        result |= std::uint64_t{values[static_cast<std::size_t>(place)]} << i;
       }
       return result;
     });

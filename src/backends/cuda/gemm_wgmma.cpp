@@ -177,12 +177,18 @@ class Lowered {
                                map);
   }
 
+  /// What a tile of f32 operands multiplies is tf32.
+  [[nodiscard]] Element operand_element() const noexcept {
+    const Element type = element_of(problem_.a.dtype);
+    return type == Element::F32 ? Element::TF32 : type;
+  }
+
   Status encode_operand(CUtensorMap& map, const Side& side, int extent, int share) noexcept {
     const CudaOperand& x = side.layout;
     const bool k_major = x.major == Major::K;
-    return encode(map, side.data, element_of(problem_.a.dtype), k_major ? problem_.k : x.extent,
+    return encode(map, side.data, operand_element(), k_major ? problem_.k : x.extent,
                   k_major ? x.extent : problem_.k, x.ld, problem_.batch, x.batch_stride,
-                  operand_box(x.major, extent, tile_.depth, share));
+                  operand_box(x.major, extent, tile_.depth, share, tile_.bytes));
   }
 
   /// B as two matrices, each of half a tile's columns.
@@ -191,7 +197,7 @@ class Lowered {
     const std::int64_t extent = problem_.c_columns(), k = problem_.k;
     return encode(map, b_.data, element_of(problem_.a.dtype), k_major ? k : extent,
                   k_major ? extent : k, halves.ld, 2, halves.stride,
-                  operand_box(halves.major, tile_.cols, tile_.depth, k_major ? 2 : 1));
+                  operand_box(halves.major, tile_.cols, tile_.depth, k_major ? 2 : 1, tile_.bytes));
   }
 
   void set_gate(GemmParams& p) const noexcept {
@@ -204,15 +210,16 @@ class Lowered {
   }
 
   /// See StoreMode for what each needs.
-  [[nodiscard]] static StoreMode store_mode(const EpilogueParams& e, std::int64_t n,
-                                            bool transposed) noexcept {
-    if (e.c.data != nullptr || e.row_scale.data != nullptr || e.col_scale.data != nullptr ||
-        e.residual.data != nullptr) {
+  [[nodiscard]] static StoreMode store_mode(const TileConfig& tile, const EpilogueParams& e,
+                                            std::int64_t n, bool transposed) noexcept {
+    const bool scaled = e.row_scale.data != nullptr || e.col_scale.data != nullptr;
+    if (e.c.data != nullptr || e.residual.data != nullptr || (scaled && !scales_in_boxes(tile))) {
       return StoreMode::General;
     }
-    const bool alpha_alone = e.bias.data == nullptr && e.activation == ActivationKind::None;
+    const bool alpha_alone =
+        e.bias.data == nullptr && e.activation == ActivationKind::None && !scaled;
     const auto base = std::bit_cast<std::uintptr_t>(e.out.data);
-    if (e.out.type == Element::F32) {
+    if (e.out.type == Element::F32 || e.out.type == Element::I32) {
       const bool pairs = base % 8 == 0 && e.out.ld % 2 == 0 && e.out.batch_stride % 2 == 0;
       return alpha_alone && (transposed || pairs) ? StoreMode::Fragments : StoreMode::General;
     }
@@ -272,16 +279,15 @@ class Lowered {
       p.epilogue.out = {workspace(layout_.partials_at), layout_.partial_ld,
                         problem_.m * layout_.partial_ld, Element::F32};
     }
-    p.store = store_mode(p.epilogue, problem_.n, swapped);
+    p.store = store_mode(tile_, p.epilogue, problem_.n, swapped);
     if (halves) set_gate(p);
     if (p.store != StoreMode::General && p.store != StoreMode::Fragments) {
       const MatrixRef& out = p.epilogue.out;
       GIRIH_TRY(encode(p.out, out.data, out.type, problem_.c_columns(), problem_.m, out.ld,
                        problem_.batch, out.batch_stride, output_box(tile_, swapped)));
     }
-    const Element type = element_of(problem_.a.dtype);
     const void* const kernel =
-        gemm_wgmma_kernel(tile_number_, type, rows.layout.major, cols.layout.major);
+        gemm_wgmma_kernel(tile_number_, operand_element(), rows.layout.major, cols.layout.major);
     const int shared = shared_bytes(tile_, rows.layout.major, cols.layout.major);
     const auto blocks = 1U << p.cluster_shift;
     return sink_.add({.function = kernel,

@@ -6,12 +6,25 @@ namespace {
 constexpr DTypes kHalves = {DType::BF16, DType::F16};
 constexpr DTypes kSingle = {DType::F32};
 constexpr DTypes kFloats = {DType::F32, DType::BF16, DType::F16};
+constexpr DTypes kEighths = {DType::F8E4M3, DType::F8E5M2};
 constexpr DTypes kInt8 = {DType::I8};
 constexpr DTypes kInt8Outputs = {DType::F32, DType::BF16, DType::F16, DType::I32};
 constexpr DTypes kCastable = {DType::F32, DType::BF16, DType::F16, DType::F8E4M3, DType::F8E5M2};
 constexpr DTypes kAnyType = {DType::F32,    DType::F64, DType::BF16, DType::F16, DType::F8E4M3,
                              DType::F8E5M2, DType::I8,  DType::U8,   DType::I32, DType::I4};
 constexpr Features kSm90a = {Feature::Sm90a};
+
+/// Rows of one kind of operands on the matrix unit.
+struct Family {
+  DTypes operands, outputs;
+  Reduction reduction;
+  std::optional<Precision> precision;
+  double flops_per_cycle;
+};
+constexpr Family kFamily_i8{kInt8, kInt8Outputs, Reduction::ExactI32, {}, 8192};
+constexpr Family kFamily_f8{kEighths, kFloats, Reduction::WgmmaF8, Precision::Exact, 8192};
+constexpr Family kFamily_f8fast{kEighths, kFloats, Reduction::WgmmaF8Fast, Precision::Fast, 8192};
+constexpr Family kFamily_tf32{kSingle, kFloats, Reduction::WgmmaTf32, Precision::Tf32, 2048};
 
 #define GIRIH_CUDA_WGMMA(rows, columns, depth, count, shape, target)     \
   {.name = "cuda_gemm_16bit_" #rows "x" #columns "x" #depth "_" #target, \
@@ -28,6 +41,24 @@ constexpr Features kSm90a = {Feature::Sm90a};
    .flops_per_cycle = 4096,                                              \
    .form = TileForm::shape,                                              \
    .consumers = count,                                                   \
+   .gates = true},
+#define GIRIH_CUDA_WGMMA_OF(types, bytes, promotes, rows, columns, depth, count, shape, target) \
+  {.name = "cuda_gemm_" #types "_" #rows "x" #columns "x" #depth "_" #target,                   \
+   .backend = Backend::Cuda,                                                                    \
+   .op = Op::Gemm,                                                                              \
+   .operands = kFamily_##types.operands,                                                        \
+   .outputs = kFamily_##types.outputs,                                                          \
+   .path = Path::Matrix,                                                                        \
+   .needs = kSm90a,                                                                             \
+   .tile_m = rows,                                                                              \
+   .tile_n = columns,                                                                           \
+   .tile_k = depth,                                                                             \
+   .reduction = kFamily_##types.reduction,                                                      \
+   .flops_per_cycle = kFamily_##types.flops_per_cycle,                                          \
+   .form = TileForm::shape,                                                                     \
+   .consumers = count,                                                                          \
+   .operand_bytes = bytes,                                                                      \
+   .precision = kFamily_##types.precision,                                                      \
    .gates = true},
 #define GIRIH_CUDA_SIMT_GEMM(types, rows, columns, depth, in, out, sum, flops) \
   {.name = "cuda_gemm_" #types "_" #rows "x" #columns "_simt",                 \
@@ -76,6 +107,7 @@ constexpr KernelInfo kRows[] = {
 #undef GIRIH_CUDA_ELEMENTWISE
 #undef GIRIH_CUDA_FAST_F32
 #undef GIRIH_CUDA_SIMT_GEMM
+#undef GIRIH_CUDA_WGMMA_OF
 #undef GIRIH_CUDA_WGMMA
 
 }  // namespace

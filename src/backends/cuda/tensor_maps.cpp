@@ -20,9 +20,20 @@ std::size_t hash(const MapRequest& r) noexcept {
 }
 
 CUtensorMapDataType data_type(Element type) noexcept {
-  return type == Element::F32    ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32
-         : type == Element::BF16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
-                                 : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+  switch (type) {
+    case Element::F32:
+      return CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
+    case Element::TF32:  // rounds what it copies
+      return CU_TENSOR_MAP_DATA_TYPE_TFLOAT32;
+    case Element::BF16:
+      return CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+    case Element::F16:
+      return CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+    case Element::I32:
+      return CU_TENSOR_MAP_DATA_TYPE_INT32;
+    default:
+      return CU_TENSOR_MAP_DATA_TYPE_UINT8;
+  }
 }
 
 }  // namespace

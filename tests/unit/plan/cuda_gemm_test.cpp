@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "backends/cuda/device.hpp"
 #include "core/checked.hpp"
@@ -42,11 +43,6 @@ SelectionContext context_on(std::string_view device, std::string_view forced = "
           .forced_kernel = forced};
 }
 
-cuda::TileConfig tile_of(const KernelInfo& row) {
-  return {static_cast<int>(row.tile_m), static_cast<int>(row.tile_n), static_cast<int>(row.tile_k),
-          row.consumers, row.form};
-}
-
 bool equal(const GemmSelection& a, const GemmSelection& b) {
   return a.kernel == b.kernel && a.split_k == b.split_k && a.split_kind == b.split_kind &&
          a.cluster_rows == b.cluster_rows && a.cluster_columns == b.cluster_columns &&
@@ -65,21 +61,28 @@ TEST(CudaGemmGeometry, EveryTileFitsSharedMemoryAndTheCopyEngine) {
     EXPECT_EQ(tile.rows % 64, 0) << row.name;
     EXPECT_EQ(tile.cols % 8, 0) << row.name;
     EXPECT_LE(tile.cols, 256) << row.name;
-    for (const Major a : {Major::K, Major::MN}) {
-      for (const Major b : {Major::K, Major::MN}) {
+    EXPECT_EQ(tile.depth * tile.bytes % cuda::kSwizzleBytes, 0) << row.name;
+    if (tile.bytes == 1) {
+      EXPECT_EQ(tile.cols % 16, 0) << row.name;
+    }
+    const std::vector<Major> majors =
+        tile.bytes == 2 ? std::vector{Major::K, Major::MN} : std::vector{Major::K};
+    for (const Major a : majors) {
+      for (const Major b : majors) {
         EXPECT_LE(cuda::shared_bytes(tile, a, b), 227 * 1024) << row.name;
         EXPECT_GE(cuda::stage_count(tile, a, b), 3) << row.name;
         EXPECT_LE(2 * 8 * cuda::stage_count(tile, a, b) + 16, cuda::kBarrierBytes) << row.name;
       }
     }
-    for (const Major major : {Major::K, Major::MN}) {
+    for (const Major major : majors) {
       for (const int extent : {tile.rows, tile.cols}) {
         for (const int share : {1, 2}) {
-          const cuda::Box box = cuda::operand_box(major, extent, tile.depth, share);
+          const cuda::Box box = cuda::operand_box(major, extent, tile.depth, share, tile.bytes);
+          const int bytes = box.inner * tile.bytes;
           EXPECT_TRUE(box.outer >= 1 && box.outer <= 256) << row.name;
-          EXPECT_TRUE(box.inner * 2 == 128 || box.inner * 2 == 64 || box.inner * 2 == 32)
+          EXPECT_TRUE(bytes == 128 || (major == Major::MN && (bytes == 64 || bytes == 32)))
               << row.name;
-          EXPECT_EQ(box.outer * box.inner * 2 % 128, 0) << row.name;
+          EXPECT_EQ(box.outer * bytes % 128, 0) << row.name;
         }
       }
     }
@@ -139,15 +142,83 @@ TEST(CudaGemmSelect, OtherArchitecturesAreRefusedByName) {
   }
 }
 
-TEST(CudaGemmSelect, TypesWithoutAKernelAreRefused) {
-  for (const DType type : {DType::F8E4M3, DType::F8E5M2}) {
-    EXPECT_TRUE(
-        refused(select(must(check(spec(64, 64, 64, DType::F32, {}, type))), context_on("h200")),
-                Code::GemmNoKernel, name(type).data()));
+GemmSelection select_for(GemmSpec asked, Precision precision = Precision::Exact) {
+  asked.precision = precision;
+  return must(select(must(check(asked)), context_on("h200")));
+}
+
+TEST(CudaGemmSelect, EveryTypeHasMatrixRowsOfItsOwnForEachPrecision) {
+  for (const std::int64_t m : kExtents) {
+    for (const std::int64_t k : {1, 63, 512, 40000}) {
+      const auto reduction = [&](DType operands, Precision precision) {
+        const GemmSelection chosen =
+            select_for(spec(m, 264, k, DType::F32, {}, operands), precision);
+        EXPECT_TRUE(chosen.kernel->operands.has(operands));
+        return chosen.kernel->path == Path::Matrix ? chosen.kernel->reduction : Reduction::None;
+      };
+      for (const DType type : {DType::F8E4M3, DType::F8E5M2}) {
+        ASSERT_EQ(reduction(type, Precision::Exact), Reduction::WgmmaF8);
+        ASSERT_EQ(reduction(type, Precision::Tf32), Reduction::WgmmaF8);
+        ASSERT_EQ(reduction(type, Precision::Fast), Reduction::WgmmaF8Fast);
+      }
+      for (const Precision precision : {Precision::Exact, Precision::Fast}) {
+        ASSERT_EQ(reduction(DType::I8, precision), Reduction::ExactI32);
+      }
+      ASSERT_EQ(reduction(DType::F32, Precision::Tf32), Reduction::WgmmaTf32);
+    }
   }
-  GemmSpec tf32 = spec(64, 64, 64, DType::F32, {}, DType::F32);
-  tf32.precision = Precision::Tf32;
-  EXPECT_TRUE(refused(select(must(check(tf32)), context_on("h200")), Code::GemmNoKernel, "tf32"));
+}
+
+TEST(CudaGemmSelect, EightBitFloatsAndTf32HaveNoPortableRow) {
+  GemmSpec asked = spec(64, 64, 64, DType::F32, {}, DType::F8E4M3);
+  asked.path = Path::Portable;
+  EXPECT_TRUE(
+      refused(select(must(check(asked)), context_on("h200")), Code::GemmNoKernel, "path portable"));
+  asked = spec(64, 64, 64, DType::F32, {}, DType::F32);
+  asked.path = Path::Portable;
+  asked.precision = Precision::Tf32;
+  EXPECT_TRUE(refused(select(must(check(asked)), context_on("h200")), Code::GemmNoKernel, "tf32"));
+  const SelectionContext forced = context_on("h200", "cuda_gemm_f8fast_128x128x128_wgmmapingpong");
+  EXPECT_TRUE(refused(select(must(check(spec(64, 64, 64, DType::F32, {}, DType::F8E5M2))), forced),
+                      Code::GemmNoKernel, "precision fast"));
+}
+
+TEST(CudaGemmSelect, PlansSayHowEightBitFloatsAreSummed) {
+  GemmSpec asked = spec(512, 512, 4096, DType::BF16, {.b_transposed = true}, DType::F8E4M3);
+  const auto text = [&] {
+    return must(explain(must(check(asked)), context_on("h200"))).to_string();
+  };
+  EXPECT_NE(text().find("sums of 128 of K are added in f32"), std::string::npos) << text();
+  EXPECT_EQ(text().find("transposed first"), std::string::npos) << text();
+  asked.precision = Precision::Fast;
+  EXPECT_NE(text().find("some 14 bits"), std::string::npos) << text();
+  asked.b.strides = {512, 1};
+  EXPECT_NE(text().find("B is transposed first: the unit takes f8e4m3 with K contiguous alone"),
+            std::string::npos)
+      << text();
+}
+
+TEST(CudaGemmLayout, OtherTypesThan16BitOnesArePackedWithKContiguous) {
+  for (const DType type : {DType::F32, DType::I8, DType::F8E4M3}) {
+    const std::int64_t bytes = bit_width(type) / 8;
+    for (const bool transposed : {false, true}) {
+      for (const std::int64_t k : {1, 5, 16, 130}) {
+        GemmSpec asked = spec(48, 32, k, DType::F32, {}, type);
+        asked.a.strides = transposed ? Strides{1, 48} : Strides{k, 1};
+        const CudaOperand a = cuda_operand_a(must(check(asked)));
+        EXPECT_EQ(a.major, Major::K);
+        EXPECT_EQ(a.ld * bytes % 16, 0);
+        EXPECT_GE(a.ld, k);
+        EXPECT_EQ(a.packed, transposed ? true : k * bytes % 16 != 0) << k;
+      }
+    }
+  }
+}
+
+TEST(CudaGemmSelect, IntegersAreNeverSplit) {
+  const GemmSelection chosen = select_for(spec(64, 64, 30000, DType::I32, {}, DType::I8));
+  EXPECT_EQ(chosen.split_k, 1);
+  EXPECT_GT(select_for(spec(64, 64, 30000, DType::F32, {}, DType::F8E4M3)).split_k, 1);
 }
 
 GemmSpec gated(std::int64_t m, std::int64_t n, std::int64_t k, DType operands = DType::BF16) {

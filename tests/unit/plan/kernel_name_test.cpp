@@ -72,6 +72,27 @@ std::string cuda_disagreement(const KernelInfo& row, const KernelName& parsed) {
   if (row.op == Op::Gemm && parsed.types == "i8" && row.reduction != Reduction::ExactI32) {
     return "i8";
   }
+  if (row.form == cuda::TileForm::None) return {};
+  struct Types {
+    DType operands;
+    Reduction reduction;
+    std::optional<Precision> precision;
+    int bytes;
+  };
+  const std::map<std::string, Types> types = {
+      {"16bit", {DType::BF16, Reduction::WgmmaF32, {}, 2}},
+      {"f32x3", {DType::F32, Reduction::WgmmaPartsF32, {}, 2}},
+      {"i8", {DType::I8, Reduction::ExactI32, {}, 1}},
+      {"f8", {DType::F8E4M3, Reduction::WgmmaF8, Precision::Exact, 1}},
+      {"f8fast", {DType::F8E4M3, Reduction::WgmmaF8Fast, Precision::Fast, 1}},
+      {"tf32", {DType::F32, Reduction::WgmmaTf32, Precision::Tf32, 4}}};
+  const auto found = types.find(parsed.types);
+  if (found == types.end()) return "types";
+  const auto& [operands, reduction, precision, bytes] = found->second;
+  if (!row.operands.has(operands) || row.reduction != reduction || row.precision != precision ||
+      row.operand_bytes != bytes) {
+    return "types and what they are";
+  }
   return {};
 }
 
@@ -168,7 +189,9 @@ TEST(KernelNameTest, WrongRowsAreCaught) {
        {"cuda_gemm_16bit_128x256x64_wgmmapingpong", "cuda_gemm_16bit_128x192x64_wgmma",
         "cuda_gemm_16bit_128x256_wgmma", "cuda_gemm_16bit_128x256x128_wgmma",
         "cuda_gemm_f32_128x256_wgmma", "cuda_gemm_16bit_128x256_simt", "cuda_gemm_16bit_wgmma",
-        "cpu_gemm_16bit_128x256x64_wgmma", "cuda_gemm_16bit_128x256_avx2"}) {
+        "cpu_gemm_16bit_128x256x64_wgmma", "cuda_gemm_16bit_128x256_avx2",
+        "cuda_gemm_f8_128x256x64_wgmma", "cuda_gemm_tf32_128x256x64_wgmma",
+        "cuda_gemm_9bit_128x256x64_wgmma"}) {
     row.name = wrong;
     EXPECT_NE(disagreement(row), "") << wrong;
   }

@@ -1,9 +1,10 @@
 #pragma once
 // Where an operand tile lies in shared memory, and the 64-bit descriptors by which wgmma finds it.
 //
-// K-major: `depth / 64` panels; a panel is `extent` rows of 64 K elements (128 bytes, 128-byte
-// swizzle: 8 rows are one 1024-byte period). MN-major: panels of `width` of the extent; a panel is
-// `depth` rows (one a K) of `width` elements, swizzled by its own 2 * width bytes, 8 rows a period.
+// K-major: a panel for each 128 bytes of the depth; it is `extent` rows of 128 bytes (128-byte
+// swizzle: 8 rows are one 1024-byte period). MN-major, 2-byte elements alone: panels of `width` of
+// the extent; a panel is `depth` rows (one a K) of `width` elements, swizzled by its own 2 * width
+// bytes, 8 rows a period.
 
 #include <cstdint>
 
@@ -11,24 +12,25 @@
 
 namespace girih::inline v0::cuda {
 
-template <Major kMajor, int kExtent, int kDepth>
+template <Major kMajor, int kExtent, int kDepth, int kElementBytes = 2>
 struct OperandTile {
-  static constexpr int kWidth = box_width(kMajor, kExtent);
-  static constexpr int kRowBytes = 2 * kWidth;
+  static_assert(kMajor == Major::K || kElementBytes == 2, "wgmma transposes 16-bit operands alone");
+  static constexpr int kWidth = box_width(kMajor, kExtent, kElementBytes);
+  static constexpr int kRowBytes = kElementBytes * kWidth;
   static constexpr int kPanels =
-      kMajor == Major::K ? kDepth / 64 : loaded_extent(kMajor, kExtent) / kWidth;
+      kMajor == Major::K ? kDepth / kWidth : loaded_extent(kMajor, kExtent) / kWidth;
   static constexpr int kPanelBytes = kRowBytes * (kMajor == Major::K ? kExtent : kDepth);
-  static constexpr int kBytes = loaded_extent(kMajor, kExtent) * kDepth * 2;
+  static constexpr int kBytes = loaded_extent(kMajor, kExtent) * kDepth * kElementBytes;
   static constexpr int kTransposed = kMajor == Major::MN ? 1 : 0;
 
-  // Byte offset of the 16-deep slice `k16`, `first` elements into the extent (a multiple of 64). A
-  // sixteenth of it may be added to a descriptor: the address is the lowest field, and 227 KiB
-  // never carry out of its 14 bits.
-  static __device__ __forceinline__ constexpr std::uint32_t offset(int first, int k16) {
+  // Byte offset of the slice `slice` of K (32 bytes of it), `first` elements into the extent (a
+  // multiple of 64). A sixteenth of it may be added to a descriptor: the address is the lowest
+  // field, and 227 KiB never carry out of its 14 bits.
+  static __device__ __forceinline__ constexpr std::uint32_t offset(int first, int slice) {
     if constexpr (kMajor == Major::K) {
-      return (k16 / 4) * kPanelBytes + first * 128 + (k16 % 4) * 32;
+      return (slice / 4) * kPanelBytes + first * 128 + (slice % 4) * 32;
     } else {
-      return (first / kWidth) * kPanelBytes + k16 * 16 * kRowBytes;
+      return (first / kWidth) * kPanelBytes + slice * 16 * kRowBytes;
     }
   }
 

@@ -161,6 +161,30 @@ __device__ __forceinline__ float2 load_pair(const VectorRef& x, std::int64_t bat
   return unpack(x.type, lo | hi << 16);
 }
 
+// A factor of a row or column that has `end` of them; 1 where there are none.
+__device__ __forceinline__ float load_scale(const VectorRef& x, std::int64_t batch, int i,
+                                            int end) {
+  if (x.data == nullptr) return 1.0f;
+  if (i >= end) return 0.0f;
+  return __ldg(static_cast<const float*>(x.data) + batch * x.batch_stride + i * x.stride);
+}
+
+// Four elements of an i32 C, `left` of which exist, from the bits of their sums: stored, or added
+// to what is there with saturation.
+__device__ __forceinline__ void finish_integers(const EpilogueParams& e, int m, int n, int left,
+                                                int batch, float4 sums) {
+  const std::int64_t at = batch * e.out.batch_stride + static_cast<std::int64_t>(m) * e.out.ld + n;
+  std::int32_t* const out = static_cast<std::int32_t*>(e.out.data) + at;
+  const float bits[4] = {sums.x, sums.y, sums.z, sums.w};
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    if (i >= left) continue;
+    std::int32_t sum = __float_as_int(bits[i]);
+    if (e.c.data != nullptr) asm("add.sat.s32 %0, %0, %1;" : "+r"(sum) : "r"(out[i]));
+    out[i] = sum;
+  }
+}
+
 // What the epilogue needs of four columns n .. n + count - 1 of batch b, whatever the row.
 struct ColumnQuad {
   float scale[4];  // alpha times the column scale

@@ -105,9 +105,9 @@ struct FastKernel {
       const TilePlace tile = scheduler.place();
       const int batch = tile.batch * p.order.splits.value + tile.split;
       const int col = tile.col_tile * kFastCols;
-      const float2 bias = output.load_bias(col, batch);
+      const ColumnTerms terms = output.load_terms(col, batch);
       output.store(sums, tile.row_tile * kRows + consumer * 64 + threadIdx.x / 32 % 4 * 16, col,
-                   batch, bias);
+                   batch, terms);
     }
     output.drain();
   }

@@ -9,9 +9,27 @@ namespace girih::inline v0::cuda {
 GIRIH_GEMM_UNITS(GIRIH_GEMM_UNIT)
 #undef GIRIH_GEMM_UNIT
 
-static_assert(kTileCount <= 22, "each of the eleven units compiles two tiles");
+static_assert(!compiles(22, Element::BF16), "each of the eleven units compiles two tiles");
+
+const void* gemm_wgmma_i8(int tile);
+const void* gemm_wgmma_f8e4m3(int tile);
+const void* gemm_wgmma_f8e5m2(int tile);
+const void* gemm_wgmma_tf32(int tile);
 
 const void* gemm_wgmma_kernel(int tile, Element type, Major a, Major b) {
+  if (!compiles(tile, type)) return nullptr;
+  switch (type) {
+    case Element::I8:
+      return gemm_wgmma_i8(tile);
+    case Element::F8E4M3:
+      return gemm_wgmma_f8e4m3(tile);
+    case Element::F8E5M2:
+      return gemm_wgmma_f8e5m2(tile);
+    case Element::TF32:
+      return gemm_wgmma_tf32(tile);
+    default:
+      break;
+  }
   switch (tile / 2) {
 #define GIRIH_GEMM_UNIT(unit)                                         \
   case unit:                                                          \

@@ -5,7 +5,8 @@
 
 namespace girih::inline v0::cuda {
 
-/// The kernel of a tile, an operand type and the layouts of the rows and the cols side. Takes one
+/// The kernel of a tile, an operand type and the layouts of the rows and the cols side; null for a
+/// type that the tile is not compiled for. Types other than 16-bit ones are K-major. Takes one
 /// GemmParams; block tile_threads(tile), dynamic shared memory shared_bytes(tile, a, b).
 const void* gemm_wgmma_kernel(int tile, Element type, Major a, Major b);
 

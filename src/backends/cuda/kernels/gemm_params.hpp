@@ -1,5 +1,5 @@
 #pragma once
-// What the 16-bit GEMM kernels are given, by value. Extents and strides are 64-bit; strides count
+// What the wgmma kernels are given, by value. Extents and strides are 64-bit; strides count
 // elements. A tensor copy takes 32-bit coordinates: M, N, K, the batch and the number of units must
 // be below 2^31.
 
@@ -104,8 +104,9 @@ constexpr TileOrder make_tile_order(std::uint32_t unit_rows, std::uint32_t unit_
 // How tiles leave the registers. General takes any output and epilogue. Boxes and Fragments need an
 // epilogue of alpha alone. Boxes: a 2-byte output, base, row stride, batch stride
 // and row length multiples of 16 bytes (a box cut inside a 16-byte piece still writes the whole
-// piece). Fragments: an f32 output, and unless transposed a base, row stride and batch stride that
-// are multiples of 8 bytes. FusedBoxes: as Boxes, with a bias and an activation. GatedBoxes: as
+// piece). Fragments: an f32 or i32 output, and unless transposed a base, row stride and batch stride that
+// are multiples of 8 bytes. FusedBoxes: as Boxes, with a bias and an activation,
+// and scales in tiles that take them there. GatedBoxes: as
 // Boxes, with a bias and a gate, on tiles of 128 or 256 columns that are not transposed and have no
 // cluster.
 enum class StoreMode : std::uint8_t { General, Boxes, FusedBoxes, Fragments, GatedBoxes };

@@ -1,12 +1,13 @@
 #pragma once
-// The 16-bit GEMM of sm_90a: tensor copies into a ring of stages, wgmma out of it, one persistent
-// block an SM.
+// The GEMM of sm_90a: tensor copies into a ring of stages, wgmma out of it, one persistent block an
+// SM. 16-bit operands in every layout, int8, 8-bit floats and tf32 with K contiguous.
 //
 // Roles: warpgroup 0 gives its registers away and one of its threads is the producer; warpgroup 1,
 // and 2 in tiles of two consumers, consume. In a cluster of two, each block loads half of the
 // operand both need and multicasts it.
 
 #include <cstdint>
+#include <type_traits>
 
 #include "backends/cuda/kernels/cluster_split.cuh"
 #include "backends/cuda/kernels/descriptor.cuh"
@@ -24,24 +25,28 @@ template <TileConfig kTile, Element kType, Major kMajorA, Major kMajorB>
 struct GemmKernel {
   static constexpr bool kPingPong = kTile.form == TileForm::PingPong;
   static constexpr bool kClusterSplit = kTile.form == TileForm::ClusterSplit;
-  using TileA = OperandTile<kMajorA, kTile.rows, kTile.depth>;
-  using TileB = OperandTile<kMajorB, kTile.cols, kTile.depth>;
+  using TileA = OperandTile<kMajorA, kTile.rows, kTile.depth, kTile.bytes>;
+  using TileB = OperandTile<kMajorB, kTile.cols, kTile.depth, kTile.bytes>;
+  static constexpr bool kIntegers = kType == Element::I8;
   static constexpr int kStages = stage_count(kTile, kMajorA, kMajorB);
   static constexpr int kStageBytes = stage_bytes(kTile, kMajorA, kMajorB);
   static constexpr int kConsumerRows = consumer_rows(kTile);
   static constexpr int kSlabs =
       kConsumerRows / 64;  // 64-row products a consumer makes of each slice
   static constexpr int kReleasingWarps = kPingPong ? 4 : 4 * kTile.consumers;  // a stage
-  static constexpr int kSlices = kTile.depth / 16;
+  static constexpr int kSlices = kTile.depth * kTile.bytes / kSliceBytes;
+  static constexpr int kPanelDepth = kSwizzleBytes / kTile.bytes;  // of K in a panel
   static constexpr bool kGates = gates_in_registers(kTile);
   // Producer + 2 * consumer = 504: what 384 threads at the launch bound of 168 own together. Beside
   // 192 accumulators the epilogues spill at 232.
-  static constexpr bool kTight = kSlabs * kTile.cols / 2 >= 192;
+  static constexpr int kSums = kSlabs * kTile.cols / 2 + (kTile.promotes ? kTile.cols / 2 : 0);
+  static constexpr bool kTight = kSums >= 192;
   static constexpr int kProducerRegisters = kTight ? 24 : 40;
   static constexpr int kConsumerRegisters = kTight ? 240 : 232;
   using Cursor = RingCursor<kStages>;
-  using Accumulators = float[kSlabs][kTile.cols / 2];
-  using Output = WarpOutput<kSlabs, kTile.cols, kClusterSplit, kGates>;
+  using Accumulators = std::conditional_t<kIntegers, std::int32_t, float>[kSlabs][kTile.cols / 2];
+  using Output =
+      WarpOutput<kSlabs, kTile.cols, kClusterSplit, kGates, scales_in_boxes(kTile), kIntegers>;
 
   const GemmParams& p;
   std::uint32_t base;  // shared address of stage 0
@@ -162,13 +167,13 @@ struct GemmKernel {
   __device__ __forceinline__ void load_panels(std::uint32_t to, const CUtensorMap* map,
                                               std::uint32_t full, int first, int k, int batch,
                                               int part) const {
-    constexpr Box kBox = operand_box(kMajor, kExtent, kTile.depth, kShare);
+    constexpr Box kBox = operand_box(kMajor, kExtent, kTile.depth, kShare, kTile.bytes);
     const std::uint32_t at = to + part * kBox.outer * Tile::kRowBytes;
 #pragma unroll
     for (int panel = 0; panel < Tile::kPanels; ++panel) {
       int x, y;
       if constexpr (kMajor == Major::K) {
-        x = k * kTile.depth + panel * 64;
+        x = k * kTile.depth + panel * kPanelDepth;
         y = first + part * kBox.outer;
       } else {
         x = first + panel * Tile::kWidth;
@@ -216,20 +221,30 @@ struct GemmKernel {
     while (!scheduler.done()) {
       Accumulators acc;
       if constexpr (kPingPong) ptx::named_sync(1 + consumer, 256);
-      multiply(acc, at, scheduler.slice().count, first_row());
+      if constexpr (kTile.promotes) {
+        multiply_promoted(acc, at, scheduler.slice().count, first_row());
+      } else {
+        multiply(acc, at, scheduler.slice().count, first_row());
+      }
       if constexpr (kPingPong) ptx::named_arrive(1 + (consumer ^ 1), 256);
       // The bias comes under the last products, but beside 192 accumulators there is no register
       // for it.
-      float2 bias;
-      if constexpr (!kTight) bias = load_bias(output, scheduler.place());
-      finish_products(acc, at);
+      ColumnTerms terms;
+      if constexpr (!kTight) terms = load_terms(output, scheduler.place());
+      if constexpr (!kTile.promotes) finish_products(acc, at);
       if constexpr (kClusterSplit) {
         if (p.cluster_split > 1) cluster_sum().reduce(acc);
       }
       const TilePlace tile = scheduler.place();
-      if constexpr (kTight) bias = load_bias(output, tile);
-      output.store(acc, tile.row_tile * kTile.rows + first_row() + threadIdx.x / 32 % 4 * 16,
-                   tile.col_tile * kTile.cols, output_batch(tile), bias);
+      if constexpr (kTight) terms = load_terms(output, tile);
+      const int row = tile.row_tile * kTile.rows + first_row() + threadIdx.x / 32 % 4 * 16;
+      if constexpr (kIntegers) {
+        float sums[kSlabs][kTile.cols / 2];
+        read_integers(acc, sums);
+        output.store(sums, row, tile.col_tile * kTile.cols, output_batch(tile), terms);
+      } else {
+        output.store(acc, row, tile.col_tile * kTile.cols, output_batch(tile), terms);
+      }
       scheduler.next();
       if constexpr (kPingPong) skip(scheduler, at);
     }
@@ -239,8 +254,26 @@ struct GemmKernel {
   __device__ __forceinline__ int output_batch(const TilePlace& tile) const {
     return tile.batch * p.order.splits.value + tile.split;
   }
-  __device__ __forceinline__ float2 load_bias(const Output& output, const TilePlace& tile) const {
-    return output.load_bias(tile.col_tile * kTile.cols, output_batch(tile));
+  __device__ __forceinline__ ColumnTerms load_terms(const Output& output,
+                                                    const TilePlace& tile) const {
+    return output.load_terms(tile.col_tile * kTile.cols, output_batch(tile));
+  }
+  // Sums as the epilogue takes them: rounded to f32, or as they are for an i32 C.
+  __device__ __forceinline__ void read_integers(const Accumulators& acc,
+                                                float (&sums)[kSlabs][kTile.cols / 2]) const {
+    const int whole = p.epilogue.out.type == Element::I32;
+#pragma unroll
+    for (int slab = 0; slab < kSlabs; ++slab) {
+#pragma unroll
+      for (int i = 0; i < kTile.cols / 2; ++i) {
+        // Volatile: what the compiler moves into the branches of the epilogue stays alive twice.
+        asm volatile(
+            "{\n.reg .pred p;\nsetp.ne.b32 p, %2, 0;\nmov.b32 %0, %1;\n@!p cvt.rn.f32.s32 %0, "
+            "%1;\n}"
+            : "=f"(sums[slab][i])
+            : "r"(acc[slab][i]), "r"(whole));
+      }
+    }
   }
   // Ping-pong: past the other consumer's tile.
   __device__ __forceinline__ void skip(Scheduler& scheduler, Cursor& at) const {
@@ -257,13 +290,16 @@ struct GemmKernel {
   }
   __device__ __forceinline__ std::uint32_t bias_at() const {
     return base + kStages * kStageBytes + staging_bytes(kTile) +
-           (threadIdx.x / 128 - 1) * kTile.cols * 4;
+           (threadIdx.x / 128 - 1) * (bias_bytes(kTile) / kTile.consumers);
   }
 
   // Issues every product of a tile. One stage stays in flight: it is released when the next one has
   // been issued.
   __device__ __forceinline__ void multiply(Accumulators& acc, Cursor& at, int k_count,
                                            int first_row) {
+    // The first product overwrites them, but what it reads would stay alive from tile to tile,
+    // beside the f32 that the epilogue has of it.
+    if constexpr (kIntegers) clear(acc);
     int before = -1;
     for (int k = 0; k < k_count; ++k) {
       ring.wait_full(at);
@@ -290,15 +326,67 @@ struct GemmKernel {
     }
   }
 
-  // Waits for the last stage; the empty statements keep the compiler from reading accumulators
-  // before that.
-  __device__ __forceinline__ void finish_products(Accumulators& acc, const Cursor& at) {
-    ptx::wgmma_wait<0>();
+  // The same with sums of 128 of K in registers of their own, which are then added in f32: the unit
+  // keeps some 14 bits of what it adds up. While one consumer adds, the other's products run.
+  __device__ __forceinline__ void multiply_promoted(Accumulators& acc, Cursor& at, int k_count,
+                                                    int first_row) {
+    constexpr int kSlicesOfPanel = kSwizzleBytes / kSliceBytes;
+    clear(acc);
+    for (int k = 0; k < k_count; ++k) {
+      ring.wait_full(at);
+      const std::uint32_t stage = base + at.stage * kStageBytes;
+      const std::uint64_t a = TileA::descriptor(stage + TileA::offset(first_row, 0));
+      const std::uint64_t b = TileB::descriptor(stage + TileA::kBytes);
+#pragma unroll
+      for (int first = 0; first < kSlices; first += kSlicesOfPanel) {
+#pragma unroll
+        for (int slab = 0; slab < kSlabs; ++slab) {
+          float part[kTile.cols / 2];
+          ptx::wgmma_fence();
+#pragma unroll
+          for (int slice = first; slice < first + kSlicesOfPanel; ++slice) {
+            Wgmma<kTile.cols>::template multiply<kType, 0, 0>(
+                part, a + TileA::offset(slab * 64, slice) / 16, b + TileB::offset(0, slice) / 16,
+                slice != first);
+          }
+          ptx::wgmma_commit();
+          ptx::wgmma_wait<0>();
+          hold(part);
+          if (first + kSlicesOfPanel == kSlices && slab + 1 == kSlabs) {
+            ring.release(at.stage, sharing_blocks());
+          }
+#pragma unroll
+          for (int i = 0; i < kTile.cols / 2; ++i) {
+            acc[slab][i] = __fadd_rn(acc[slab][i], part[i]);
+          }
+        }
+      }
+      at.advance();
+    }
+  }
+
+  static __device__ __forceinline__ void clear(Accumulators& acc) {
 #pragma unroll
     for (int slab = 0; slab < kSlabs; ++slab) {
 #pragma unroll
-      for (int i = 0; i < kTile.cols / 2; ++i) asm volatile("" : "+f"(acc[slab][i])::"memory");
+      for (auto& sum : acc[slab]) sum = 0;
     }
+  }
+  // Empty statements that keep the compiler from reading sums before the products are awaited.
+  static __device__ __forceinline__ void hold(float (&sums)[kTile.cols / 2]) {
+#pragma unroll
+    for (float& sum : sums) asm volatile("" : "+f"(sum)::"memory");
+  }
+  static __device__ __forceinline__ void hold(std::int32_t (&sums)[kTile.cols / 2]) {
+#pragma unroll
+    for (std::int32_t& sum : sums) asm volatile("" : "+r"(sum)::"memory");
+  }
+
+  // Waits for the last stage.
+  __device__ __forceinline__ void finish_products(Accumulators& acc, const Cursor& at) {
+    ptx::wgmma_wait<0>();
+#pragma unroll
+    for (int slab = 0; slab < kSlabs; ++slab) hold(acc[slab]);
     ring.release(at.stage == 0 ? kStages - 1 : at.stage - 1, sharing_blocks());
   }
 };

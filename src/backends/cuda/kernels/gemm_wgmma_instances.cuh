@@ -2,7 +2,8 @@
 
 #include "backends/cuda/kernels/gemm_wgmma.cuh"
 
-// Instantiation: one translation unit a type and two neighbouring tiles.
+// Instantiation: of 16-bit types one translation unit a type and two neighbouring tiles, of others
+// one a type.
 
 namespace girih::inline v0::cuda {
 
@@ -21,8 +22,23 @@ const void* gemm_wgmma_of(Major a, Major b) {
 template <int kFirst, Element kType>
 const void* gemm_wgmma_either(int tile, Major a, Major b) {
   if (tile == kFirst) return gemm_wgmma_of<kFirst, kType>(a, b);
-  if constexpr (kFirst + 1 < kTileCount) return gemm_wgmma_of<kFirst + 1, kType>(a, b);
+  if constexpr (kFirst + 1 < kTileCount && compiles(kFirst + 1, kType))
+    return gemm_wgmma_of<kFirst + 1, kType>(a, b);
   return nullptr;
+}
+
+template <Element kType, int kTile = 0>
+const void* gemm_wgmma_k_major(int tile) {
+  if constexpr (kTile < kTileCount) {
+    if constexpr (compiles(kTile, kType)) {
+      if (tile == kTile) {
+        return reinterpret_cast<const void*>(&gemm_wgmma<kTile, kType, Major::K, Major::K>);
+      }
+    }
+    return gemm_wgmma_k_major<kType, kTile + 1>(tile);
+  } else {
+    return nullptr;
+  }
 }
 
 }  // namespace girih::inline v0::cuda

@@ -14,7 +14,16 @@
 
 namespace girih::inline v0::cuda {
 
-template <int kSlabs, int kCols, bool kSplit, bool kGates>
+// What the epilogue of boxes has for two of the tile's columns: a bias, and what the sums are
+// multiplied by. Which of C's terms these are depends on the sides.
+struct ColumnTerms {
+  float2 bias;
+  float2 scale;
+};
+
+// kScales: the epilogue of boxes has the scales of rows and columns. kIntegers: sums are f32, or
+// for an i32 C the bits of integers.
+template <int kSlabs, int kCols, bool kSplit, bool kGates, bool kScales = false, bool kIntegers = false>
 struct WarpOutput {
   using Accumulators = float[kSlabs][kCols / 2];
   static constexpr int kChunk = store_columns(kCols);  // columns staged at a time
@@ -27,27 +36,36 @@ struct WarpOutput {
 
   const GemmParams& p;
   std::uint32_t staging;  // this warp's
-  std::uint32_t bias;     // this warpgroup's: kCols f32
+  std::uint32_t bias;     // this warpgroup's: kCols f32, with kScales followed by as many scales
   // A block of a cluster that splits K stores the chunks with chunk & owners == owner: others hold
   // partial sums.
   int owners = 0;
   int owner = 0;
   std::uint32_t half = 0;  // which half of the staging memory the next box goes through
 
-  // This thread's two of the bias of a tile whose columns are C's.
-  __device__ __forceinline__ float2 load_bias(int col, int batch) const {
-    const int pair = 2 * (threadIdx.x % 128);
-    if (kGates && p.store == StoreMode::GatedBoxes) return load_gate_bias(col / 2, batch, pair);
-    const bool has = p.store == StoreMode::FusedBoxes && p.epilogue.bias.data != nullptr &&
-                     !p.transposed && pair < kCols;
-    return has ? load_pair(p.epilogue.bias, batch, col + pair, static_cast<int>(p.cols))
-               : float2{0.0f, 0.0f};
+  // This thread's two of the tile's columns. A bias only where these are C's.
+  __device__ __forceinline__ ColumnTerms load_terms(int col, int batch) const {
+    const int pair = 2 * (threadIdx.x % 128), end = static_cast<int>(p.cols);
+    ColumnTerms terms{};
+    if (kGates && p.store == StoreMode::GatedBoxes) {
+      terms.bias = load_gate_bias(col / 2, batch, pair);
+      return terms;
+    }
+    if (p.store != StoreMode::FusedBoxes || pair >= kCols) return terms;
+    if (p.epilogue.bias.data != nullptr && !p.transposed) {
+      terms.bias = load_pair(p.epilogue.bias, batch, col + pair, end);
+    }
+    if constexpr (kScales) {
+      terms.scale = {column_scale(batch, col + pair, end),
+                     column_scale(batch, col + pair + 1, end)};
+    }
+    return terms;
   }
 
   // Stores kSlabs times 16 rows, 64 apart, from `row` on and kCols columns from `col` on, of output
   // batch `batch`. `loaded` is what load_bias() gave.
   __device__ __forceinline__ void store(Accumulators& acc, int row, int col, int batch,
-                                        float2 loaded) {
+                                        const ColumnTerms& loaded) {
     if (p.store == StoreMode::Boxes) {
       store_boxes<true>(acc, row, col, batch, resolve(p.epilogue.alpha));
     } else if (p.store == StoreMode::FusedBoxes) {
@@ -90,7 +108,7 @@ struct WarpOutput {
   static __device__ __forceinline__ float scaled(float alpha, float x) {
     return fmaf(alpha, x, 0.0f);
   }
-  template <bool kScales>
+  template <bool kMultiplies>
   __device__ __forceinline__ void store_boxes(const Accumulators& acc, int row, int col, int batch,
                                               float alpha) {
 #pragma unroll
@@ -102,7 +120,7 @@ struct WarpOutput {
 #pragma unroll
         for (int i = 0; i < kChunk / 2; ++i) {
           const float x = acc[slab][chunk * kChunk / 2 + i];
-          v[i] = kScales ? scaled(alpha, x) : x;
+          v[i] = kMultiplies ? scaled(alpha, x) : x;
         }
         store_box(v, col + chunk * kChunk, row + slab * 64, batch);
       }
@@ -147,15 +165,16 @@ struct WarpOutput {
   }
 
   __device__ __forceinline__ void store_fused(Accumulators& acc, int row, int col, int batch,
-                                              float2 loaded) {
-    if (!p.transposed) stage_bias(loaded);
-    const float alpha = resolve(p.epilogue.alpha);
+                                              const ColumnTerms& loaded) {
+    if (kScales || !p.transposed) stage_terms(loaded);
+    const float alpha = kScales ? 1.0f : resolve(p.epilogue.alpha);  // else in a scale
     const ActivationKind activation = p.epilogue.activation;
     if constexpr (kInPlace) {
 #pragma unroll
       for (int slab = 0; slab < kSlabs; ++slab) {
 #pragma unroll
         for (int i = 0; i < kCols / 2; ++i) acc[slab][i] = __fmul_rn(alpha, acc[slab][i]);
+        if constexpr (kScales) apply_scales<kCols>(acc[slab], row + slab * 64, 0, batch);
         add_bias<kCols>(acc[slab], row + slab * 64, 0, batch);
       }
       activate<kSlabs * kCols / 2>(activation, &acc[0][0]);
@@ -171,9 +190,45 @@ struct WarpOutput {
 #pragma unroll
           for (int i = 0; i < kChunk / 2; ++i) v[i] = __fmul_rn(alpha, from[i]);
         });
+        if constexpr (kScales) apply_scales<kChunk>(v, first, column, batch);
         add_bias<kChunk>(v, first, column, batch);
         activate<kChunk / 2>(activation, v);
         store_box(v, col + column, first, batch);
+      }
+    }
+  }
+  // C's columns have alpha in their scale, as in ColumnQuad; where it is absent a scale is 1.
+  __device__ __forceinline__ float scale_of_column(int batch, int n, int end) const {
+    return __fmul_rn(resolve(p.epilogue.alpha), load_scale(p.epilogue.col_scale, batch, n, end));
+  }
+  __device__ __forceinline__ float scale_of_row(int batch, int m, int end) const {
+    return load_scale(p.epilogue.row_scale, batch, m, end);
+  }
+  // Of a column of the tile.
+  __device__ __forceinline__ float column_scale(int batch, int at, int end) const {
+    return p.transposed ? scale_of_row(batch, at, end) : scale_of_column(batch, at, end);
+  }
+  // Multiplies kWidth columns of the tile from `column` on, in the 64 rows from `row` on, by both
+  // scales; that of C's column is first, as in finish().
+  template <int kWidth>
+  __device__ __forceinline__ void apply_scales(float* v, int row, int column, int batch) const {
+    const int lane = ptx::lane(), first = row + (lane >> 2), end = static_cast<int>(p.rows);
+    const std::uint32_t from = bias + 4 * (kCols + column + 2 * (lane & 3));
+    float by_row[2];
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      by_row[i] = p.transposed ? scale_of_column(batch, first + i * 8, end)
+                               : scale_of_row(batch, first + i * 8, end);
+    }
+#pragma unroll
+    for (int block = 0; block < kWidth / 8; ++block) {
+      const float2 s = ptx::load_shared_pair(from + block * 32);
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const float by_column = i & 1 ? s.y : s.x;
+        float& x = v[block * 4 + i];
+        x = p.transposed ? __fmul_rn(__fmul_rn(x, by_row[i / 2]), by_column)
+                         : __fmul_rn(__fmul_rn(x, by_column), by_row[i / 2]);
       }
     }
   }
@@ -224,9 +279,9 @@ struct WarpOutput {
   }
   // alpha, bias and the gate, a chunk of C at a time, from its column `col` on.
   __device__ __forceinline__ void store_gated(const Accumulators& acc, int row, int col, int batch,
-                                              float2 loaded) {
+                                              const ColumnTerms& loaded) {
     constexpr int kOut = kCols / 2, kOfSlab = kOut / kChunk;
-    stage_bias(loaded);
+    stage_terms(loaded);
     const float alpha = resolve(p.epilogue.alpha);
 #pragma unroll 1
     for (int step = 0; step < kSlabs * kOfSlab; ++step) {
@@ -247,11 +302,15 @@ struct WarpOutput {
       store_box(g, col + column, row + step / kOfSlab * 64, batch);
     }
   }
-  __device__ __forceinline__ void stage_bias(float2 loaded) const {
+  __device__ __forceinline__ void stage_terms(const ColumnTerms& loaded) const {
     const int thread = threadIdx.x % 128,
               barrier = 2 + threadIdx.x / 128;  // 3 and 4; ping-pong turns use 1 and 2
-    ptx::named_sync(barrier, 128);              // the last tile's bias has been read
-    if (2 * thread < kCols) ptx::store_shared(bias + 8 * thread, loaded.x, loaded.y);
+    ptx::named_sync(barrier, 128);              // the last tile's have been read
+    if (2 * thread < kCols) {
+      const std::uint32_t to = bias + 8 * thread;
+      ptx::store_shared(to, loaded.bias.x, loaded.bias.y);
+      if constexpr (kScales) ptx::store_shared(to + 4 * kCols, loaded.scale.x, loaded.scale.y);
+    }
     ptx::named_sync(barrier, 128);
   }
   __device__ __forceinline__ std::uint32_t acquire_half() {
@@ -272,12 +331,14 @@ struct WarpOutput {
     }
   }
 
-  // F32 outputs, alpha alone: registers to memory, every warp store in whole 32-byte sectors
+  // F32 outputs, alpha alone, and I32 ones: registers to memory, every warp store in whole 32-byte
+  // sectors
 
   __device__ __forceinline__ void store_fragments(const Accumulators& acc, int row, int col,
                                                   int batch) const {
     const float alpha = resolve(p.epilogue.alpha);
     const MatrixRef& out = p.epilogue.out;
+    const bool whole = kIntegers && out.type == Element::I32;
     const int lane = ptx::lane(), r = row + (lane >> 2), c = col + 2 * (lane & 3);
     float* base = static_cast<float*>(out.data) + batch * out.batch_stride;
     base += p.transposed ? c * out.ld + r : r * out.ld + c;
@@ -291,8 +352,9 @@ struct WarpOutput {
 #pragma unroll
         for (int block = 0; block < kCols / 8; ++block) {
           if (!mine(slab * kChunks + block * 8 / kChunk)) continue;
-          const float x = scaled(alpha, acc[slab][block * 4 + half_row * 2]);
-          const float y = scaled(alpha, acc[slab][block * 4 + half_row * 2 + 1]);
+          float x = acc[slab][block * 4 + half_row * 2];
+          float y = acc[slab][block * 4 + half_row * 2 + 1];
+          if (!whole) x = scaled(alpha, x), y = scaled(alpha, y);
           const int left = static_cast<int>(p.cols) - c - block * 8;
           if (p.transposed) {
             if (left > 0) to[block * 8 * out.ld] = x;
@@ -371,6 +433,17 @@ struct WarpOutput {
     if (left <= 0) return;
     const int m = p.transposed ? col : row,
               m_end = static_cast<int>(p.transposed ? p.cols : p.rows);
+    if constexpr (kIntegers) {
+      if (p.epilogue.out.type == Element::I32) {
+#pragma unroll 1
+        for (int r = p.transposed ? lane / 4 : lane / kUnits; r < min(rows, m_end - m); r += step) {
+          finish_integers(
+              p.epilogue, m + r, n, left, batch,
+              ptx::load_shared(staging + (p.transposed ? staged_transposed(c, r) : staged(r, c))));
+        }
+        return;
+      }
+    }
     const ColumnQuad q(p.epilogue, n, left, batch);
 #pragma unroll 1
     for (int r = p.transposed ? lane / 4 : lane / kUnits; r < rows; r += kBatch * step) {

@@ -1,0 +1,9 @@
+#include "backends/cuda/kernels/gemm_wgmma_instances.cuh"
+
+namespace girih::inline v0::cuda {
+
+const void* gemm_wgmma_i8(int tile) {
+  return gemm_wgmma_k_major<Element::I8>(tile);
+}
+
+}  // namespace girih::inline v0::cuda
