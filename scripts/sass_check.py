@@ -10,7 +10,13 @@ import sys
 
 # A part of the kernel's name, and what its code must hold.
 MUST_HOLD = [
-    ("gemm_wgmma", r"HGMMA\.64x\d+x16\.F32", "no matrix unit"),
+    # By the operands' element, a number in the name: bf16, f16, i8, e4m3, e5m2, tf32.
+    ("ElementE1E", r"HGMMA\.64x\d+x16\.F32\.BF16", "no matrix unit"),
+    ("ElementE2E", r"HGMMA\.64x\d+x16\.F32 ", "no matrix unit"),
+    ("ElementE3E", r"IGMMA\.64x\d+x32\.S8\.S8", "no matrix unit"),
+    ("ElementE5E", r"QGMMA\.64x\d+x32\.F32\.E4M3\.E4M3", "no matrix unit"),
+    ("ElementE6E", r"QGMMA\.64x\d+x32\.F32\.E5M2\.E5M2", "no matrix unit"),
+    ("ElementE7E", r"HGMMA\.64x\d+x8\.F32\.TF32", "no matrix unit"),
     ("gemm_wgmma", r"UTMALDG\.3D (?!.*MULTICAST)", "no tensor copy in"),
     ("gemm_wgmma", r"UTMALDG\.3D\.MULTICAST", "no multicast"),
     ("gemm_wgmma", r"UTMASTG", "no tensor copy out"),
@@ -47,13 +53,19 @@ def faults(found):
 
 
 def self_test():
-    good = ("Function : gemm_wgmma1\n HGMMA.64x128x16.F32.BF16 R24\n UTMALDG.3D [UR8]\n"
-            " UTMALDG.3D.MULTICAST [UR8]\n UTMASTG.3D [UR8]\nFunction : gemm_simtIfEE\n FFMA R1, R2\n"
+    copies = " UTMALDG.3D [UR8]\n UTMALDG.3D.MULTICAST [UR8]\n UTMASTG.3D [UR8]\n"
+    good = ("Function : gemm_simtIfEE\n FFMA R1, R2\n"
             "Function : 8gemm_f32ILi0\n FFMA R1, R2\n LDGSTS.E [R1]\n LDS.128 R4\n"
             "Function : gemm_fast_f32\n HGMMA.64x128x16.F32.BF16 R24\n UTMALDG.3D [UR8]\n"
-            "Function : copy_rowsILi16\n LDG.E.128 R4\n STG.E.128 [R2]\n")
+            "Function : copy_rowsILi16\n LDG.E.128 R4\n STG.E.128 [R2]\n") + "".join(
+        f"Function : gemm_wgmmaElementE{element}E\n {unit} R24\n{copies}"
+        for element, unit in ((1, "HGMMA.64x128x16.F32.BF16"), (2, "HGMMA.64x128x16.F32"),
+                              (3, "IGMMA.64x128x32.S8.S8"), (5, "QGMMA.64x128x32.F32.E4M3.E4M3"),
+                              (6, "QGMMA.64x128x32.F32.E5M2.E5M2"), (7, "HGMMA.64x128x8.F32.TF32")))
     assert list(faults(functions(good))) == [], list(faults(functions(good)))
-    seeded = [("HGMMA.64x128x16.F32.BF16", "HMMA.16816.F32.BF16"), ("UTMALDG.3D.MULTICAST", "NOP"),
+    seeded = [("HGMMA.64x128x16.F32.BF16", "HMMA.16816.F32.BF16"), ("IGMMA.64x", "IMMA.16x"),
+              ("E4M3.E4M3", "E4M3.E5M2"), ("E5M2.E5M2", "E5M2.E4M3"), ("x8.F32.TF32", "x16.F32.BF16"),
+              ("UTMALDG.3D.MULTICAST", "NOP"),
               ("UTMALDG.3D [UR8]", "LDG [UR8]"), ("UTMASTG", "STG"), ("gemm_wgmma", "gemm_other"), ("FFMA R1", "FMUL R1"), ("FFMA R1", "FFMA R1\n STL [R1], R2\n"),
               ("LDGSTS", "LDG"), ("LDS.128", "LDS.64"), ("LDG.E.128", "LDG.E"), ("STG.E.128", "STG.E"),
               ("gemm_fast_f32\n HGMMA", "gemm_fast_f32\n HMMA"), ("Function", "Funktion")]

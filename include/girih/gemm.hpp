@@ -20,11 +20,13 @@ enum class Activation : std::uint8_t {
 };
 GIRIH_API std::string_view name(Activation activation) noexcept;
 
-/// How f32 operands are multiplied. 16-bit and 8-bit operands are exact in every mode.
+/// How f32 operands are multiplied, and 8-bit floats added up. 16-bit and i8 operands are exact in
+/// every mode.
 enum class Precision : std::uint8_t {
-  Exact,  ///< IEEE single precision, fused multiply-add
+  Exact,  ///< IEEE single precision, fused multiply-add. 8-bit floats: a matrix unit's sums, which
+          ///< keep some 14 bits, are added in f32 every 128 of K
   Fast,   ///< may split operands into bf16 parts; error of the order of Exact's, bound in
-          ///< numerics.md
+          ///< numerics.md. 8-bit floats: sums stay in the matrix unit
   Tf32,   ///< operands rounded to tf32 (10 fraction bits); GPU matrix units only
 };
 GIRIH_API std::string_view name(Precision precision) noexcept;
@@ -84,9 +86,10 @@ struct Epilogue {
 /// read off the strides: a transposed operand is `x.transposed()`. Strides of A and B may be 0; no
 /// two elements of C may share memory.
 ///
-/// Types: A and B alike, of f32, bf16, f16 (C: f32, bf16 or f16) or i8 (C: these, or i32). Sums are
-/// f32; of i8, exact i32, and K > 131071 is refused since the sum could wrap. C is written once,
-/// rounded to nearest even. An i32 C takes alpha = 1, beta 0 or 1 (saturating) and no other term.
+/// Types: A and B alike, of f32, bf16, f16, f8e4m3, f8e5m2 (C: f32, bf16 or f16) or i8 (C: these,
+/// or i32). Sums are f32; of i8, exact i32, and K > 131071 is refused since the sum could wrap. C
+/// is written once, rounded to nearest even. An i32 C takes alpha = 1, beta 0 or 1 (saturating) and
+/// no other term.
 ///
 /// Scalars: host alpha and beta must be finite; device scalars are used as they are. beta = 0 from
 /// the host never reads C; alpha = 0 from the host never reads A or B.
@@ -103,7 +106,8 @@ struct GemmDesc {
   Output c;
   ScalarArg<float> alpha = 1.0F;
   ScalarArg<float> beta = 0.0F;
-  /// Factors of A (`PerTensor` or `PerRow`) and of B (`PerTensor` or `PerColumn`), f32.
+  /// Factors of A (`PerTensor`, `PerRow`, `PerRowBlock`) and of B (`PerTensor`, `PerColumn`,
+  /// `PerColumnBlock`, `PerBlock`), f32. Blocks: 8-bit floats are then promoted in every precision.
   std::optional<Scale> a_scale{};
   std::optional<Scale> b_scale{};
   Epilogue epilogue{};

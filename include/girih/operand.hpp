@@ -30,12 +30,16 @@ class Output {
 
 /// How many elements share one factor of a `Scale`.
 enum class Granularity : std::uint8_t {
-  PerTensor,  ///< one factor
-  PerRow,     ///< one for each row of the product: M factors, on operand A
-  PerColumn,  ///< one for each column of the product: N factors, on operand B
+  PerTensor,       ///< one factor
+  PerRow,          ///< one for each row of the product: M factors, on operand A
+  PerColumn,       ///< one for each column of the product: N factors, on operand B
+  PerRowBlock,     ///< one for each row and 128 of K: [M, ceil(K/128)], on operand A
+  PerColumnBlock,  ///< one for each 128 of K and column: [ceil(K/128), N], on operand B
+  PerBlock,        ///< one for each 128 x 128 of B: [ceil(K/128), ceil(N/128)]
 };
 
-/// Factors, f32, that multiply an operand. `tensor` has rank 1 (or rank 0 or 1 for `PerTensor`).
+/// Factors, f32, that multiply an operand. `tensor` has rank 1 (or rank 0 or 1 for `PerTensor`), or
+/// rank 2 where blocks share one: those are for operands of 8-bit floats, and must be finite.
 struct Scale {
   Tensor tensor;
   Granularity granularity = Granularity::PerTensor;

@@ -77,15 +77,26 @@ constexpr std::string_view name(Reproducibility value) noexcept {
   return value == Reproducibility::RowInvariant ? "row_invariant" : "per_shape";
 }
 constexpr std::string_view name(Granularity value) noexcept {
-  return value == Granularity::PerRow      ? "row"
-         : value == Granularity::PerColumn ? "column"
-                                           : "tensor";
+  switch (value) {
+    case Granularity::PerRow:
+      return "row";
+    case Granularity::PerColumn:
+      return "column";
+    case Granularity::PerRowBlock:
+      return "row_block";
+    case Granularity::PerColumnBlock:
+      return "column_block";
+    case Granularity::PerBlock:
+      return "block";
+    default:
+      return "tensor";
+  }
 }
 
 // The options of a call, by their last values. A caller may set one to what is none of them.
 
 constexpr Granularity last_of(Granularity) {
-  return Granularity::PerColumn;
+  return Granularity::PerBlock;
 }
 constexpr Activation last_of(Activation) {
   return Activation::Silu;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <span>
 
+#include "core/checked.hpp"
 #include "core/error.hpp"
 #include "core/storage.hpp"
 
@@ -289,18 +290,51 @@ struct GemmChecker {
     return {};
   }
 
-  /// `along` is the one granularity besides PerTensor that this operand can have, with `count`
-  /// factors.
-  static Status check_scale(const std::optional<Geometry>& scale, Granularity granularity,
-                            Granularity along, std::int64_t count, const char* what,
-                            std::optional<VectorLayout>& out) noexcept {
+  /// [M, ceil(K/128)] of A, [ceil(K/128), N] or [ceil(K/128), ceil(N/128)] of B.
+  Status check_block_scale(const Geometry& scale, Granularity granularity, const char* what,
+                           std::optional<VectorLayout>& out) const noexcept {
+    const DType type = problem.a.dtype;
+    if (type != DType::F8E4M3 && type != DType::F8E5M2) {
+      return error(Code::GemmEpilogueConflict, "{}: blocks of {} have no factors of their own",
+                   what, name(type));
+    }
+    const bool of_rows = granularity == Granularity::PerRowBlock;
+    const std::int64_t extent = granularity == Granularity::PerBlock ? kScaledDepth : 1;
+    const std::int64_t across = of_rows ? problem.m : ceil_div(problem.n, extent);
+    const std::int64_t along = ceil_div(problem.k, kScaledDepth);
+    const Shape shape = of_rows ? Shape(across, along) : Shape(along, across);
+    if (scale.shape != shape) {
+      const int rank = scale.shape.rank();
+      return error(Code::GemmShapeMismatch, "{} has rank {} and {} x {} factors, must be [{}, {}]",
+                   what, rank, rank > 0 ? scale.shape[0] : 1, rank > 1 ? scale.shape[1] : 1,
+                   shape[0], shape[1]);
+    }
+    out = VectorLayout{.dtype = DType::F32,
+                       .stride = scale.strides[of_rows ? 0 : 1],
+                       .is_blocked = true,
+                       .extent = extent,
+                       .k_stride = scale.strides[of_rows ? 1 : 0]};
+    return {};
+  }
+
+  /// `along` is the one granularity besides PerTensor and those of blocks that this operand can
+  /// have, with `count` factors.
+  Status check_scale(const std::optional<Geometry>& scale, Granularity granularity,
+                     Granularity along, std::int64_t count, const char* what,
+                     std::optional<VectorLayout>& out) const noexcept {
     if (!scale) return {};
+    const bool of_rows = along == Granularity::PerRow;
     if (scale->dtype != DType::F32) {
       return error(Code::GemmTypeMismatch, "{} is {}, must be f32", what, name(scale->dtype));
     }
+    if (of_rows
+            ? granularity == Granularity::PerRowBlock
+            : granularity == Granularity::PerColumnBlock || granularity == Granularity::PerBlock) {
+      return check_block_scale(*scale, granularity, what, out);
+    }
     if (granularity != Granularity::PerTensor && granularity != along) {
       return error(Code::GemmEpilogueConflict, "{} must be PerTensor or {}", what,
-                   along == Granularity::PerRow ? "PerRow" : "PerColumn");
+                   of_rows ? "PerRow or PerRowBlock" : "PerColumn, PerColumnBlock or PerBlock");
     }
     const int rank = scale->shape.rank();
     const bool single = granularity == Granularity::PerTensor;
@@ -316,8 +350,10 @@ struct GemmChecker {
   Status check_scales() noexcept {
     GIRIH_TRY(check_scale(spec.a_scale, spec.a_granularity, Granularity::PerRow, problem.m,
                           "a_scale", problem.a_scale));
-    return check_scale(spec.b_scale, spec.b_granularity, Granularity::PerColumn, problem.n,
-                       "b_scale", problem.b_scale);
+    GIRIH_TRY(check_scale(spec.b_scale, spec.b_granularity, Granularity::PerColumn, problem.n,
+                          "b_scale", problem.b_scale));
+    if (problem.has_block_scales()) problem.precision = Precision::Exact;
+    return {};
   }
 
   /// An i32 C is the raw sum, optionally added to what is there.

@@ -28,7 +28,13 @@ struct VectorLayout {
   DType dtype = DType::F32;
   std::int64_t stride = 0;  ///< 0 for one value shared by all
   std::int64_t batch_stride = 0;
+  /// Factors of blocks: how many rows or columns share one, and the distance to the next 128 of K.
+  bool is_blocked = false;
+  std::int64_t extent = 1;
+  std::int64_t k_stride = 0;
 };
+/// K that a factor of a block is for.
+inline constexpr std::int64_t kScaledDepth = 128;
 
 /// A scalar as selection may see it: a device scalar's value is never known to the host.
 struct ScalarTerm {
@@ -79,6 +85,10 @@ struct GemmProblem {
   /// A and B are never read: the sum is empty or multiplied by a host zero.
   [[nodiscard]] bool skips_product() const noexcept {
     return k == 0 || (!alpha.on_device && alpha.value == 0);
+  }
+  /// Factors change along K.
+  [[nodiscard]] bool has_block_scales() const noexcept {
+    return (a_scale && a_scale->is_blocked) || (b_scale && b_scale->is_blocked);
   }
   /// C is read before it is written.
   [[nodiscard]] bool reads_c() const noexcept { return beta.on_device || beta.value != 0; }

@@ -124,6 +124,10 @@ struct GroupedGemmChecker {
   Result<std::int64_t> take_scale(std::optional<Geometry>& scale, Granularity granularity,
                                   const char* what) const noexcept {
     if (!scale) return 0;
+    if (granularity > Granularity::PerColumn && granularity <= Granularity::PerBlock) {
+      return error(Code::GemmEpilogueConflict, "{}: grouped products take no factors of blocks",
+                   what);
+    }
     const int rank = scale->shape.rank();
     const bool is_single = granularity == Granularity::PerTensor;
     if (rank != (is_single ? 1 : 2) || (is_single && scale->shape[0] == 1)) return 0;

@@ -19,6 +19,7 @@ Obstacle obstacle(const Demand& demand, const KernelInfo& kernel, const Selectio
   if (kernel.splits_f32 && demand.precision != Precision::Fast) return Obstacle::Precision;
   if (demand.path != Path::Auto && demand.path != kernel.path) return Obstacle::Path;
   if (demand.gate && !kernel.gates) return Obstacle::Gate;
+  if (demand.block_scales && !kernel.scales_blocks) return Obstacle::BlockScales;
   // Rows are invariant only if it is known how a kernel adds up.
   if (demand.reproducibility == Reproducibility::RowInvariant && kernel.op == Op::Gemm &&
       kernel.reduction == Reduction::None) {
@@ -59,6 +60,8 @@ std::string describe(Obstacle obstacle, const Demand& demand, const KernelInfo& 
       return formatted("{} row; path {} asked", name(kernel.path), name(demand.path));
     case Obstacle::Gate:
       return "has no gated epilogue";
+    case Obstacle::BlockScales:
+      return "takes no factors of blocks";
     case Obstacle::Reproducibility:
       return "states no reduction class, which row-invariant results need";
     case Obstacle::Features:

@@ -16,6 +16,7 @@ enum class Obstacle : std::uint8_t {
   Precision,
   Path,
   Gate,
+  BlockScales,
   Reproducibility,
   Features,
   TurnedOff,
@@ -32,6 +33,7 @@ struct Demand {
   Path path = Path::Auto;
   Reproducibility reproducibility = Reproducibility::PerShape;
   bool gate = false;
+  bool block_scales = false;
 };
 
 Obstacle obstacle(const Demand& demand, const KernelInfo& kernel, const SelectionContext& context);

@@ -52,8 +52,9 @@ constexpr double kSharedPower = 1.22;   // of an operand that a cluster multicas
 constexpr double kShortRows = 0.113;    // what 128-byte pieces of a row cost memory
 constexpr double kSustainedEighths = 1.88;  // rates that power leaves, of cuBLASLt's products
 constexpr double kSustainedTf32 = 0.47;
-constexpr double kPromotion = 40;  // cycles a stage: two consumers add in turns
-constexpr double kPackLaunch = 2;  // a copy before or after the product
+constexpr double kPromotion = 40;    // cycles a stage: two consumers add in turns
+constexpr double kBlockScales = 60;  // cycles a stage: their loads and products
+constexpr double kPackLaunch = 2;    // a copy before or after the product
 
 constexpr std::int64_t kMaxCount = std::numeric_limits<std::int32_t>::max() - 1024;  // and a tile
 constexpr std::int64_t kPartialLimit = std::int64_t{256} << 20;
@@ -72,7 +73,8 @@ struct Form {
 bool has_fast_epilogue(const GemmProblem& problem, const TileConfig& tile) noexcept {
   const MatrixLayout& c = problem.c;
   if (problem.reads_c() || problem.residual) return false;
-  const bool scaled = problem.a_scale || problem.b_scale;
+  const bool scaled = (problem.a_scale && !problem.a_scale->is_blocked) ||
+                      (problem.b_scale && !problem.b_scale->is_blocked);
   if (scaled && !(scales_in_boxes(tile) && bit_width(c.dtype) == 16)) return false;
   const std::int64_t step = bit_width(c.dtype) == 32 ? 2 : 8;  // elements of a piece
   const bool rows = problem.m <= 1 || c.column_stride != 1 || c.row_stride % step == 0;
@@ -96,6 +98,7 @@ class TileModel {
   [[nodiscard]] bool allows(const Form& form) const noexcept {
     const std::int64_t rows = ceil_div(form.swapped ? problem_.n : problem_.m, tile_.rows);
     const std::int64_t columns = ceil_div(form.swapped ? problem_.m : problem_.n, tile_.cols);
+    if (form.swapped && problem_.has_block_scales()) return false;
     if (form.cluster_rows > 1 && rows < 2) return false;
     if (form.cluster_columns > 1 && columns < 2) return false;
     const std::int64_t slices = std::int64_t{form.splits} * form.cluster_split;
@@ -160,6 +163,7 @@ class TileModel {
     const Major rows = rows_major(form), columns = columns_major(form);
     double products = tile_.rows * width * tile_.depth * tile_.bytes / 4096.0 *
                       (tile_.form == TileForm::PingPong ? kPingPong : 1.0);
+    if (tile_.scales_blocks) products += kBlockScales;
     if (tile_.promotes) products += kPromotion * (tile_.consumers == 1 ? 2 : 1);
     const auto box_rows_of = [this](Major major, int extent) {
       return cuda::loaded_extent(major, extent) * tile_.depth /
@@ -251,9 +255,9 @@ bool counts_fit(const GemmProblem& problem) noexcept {
          problem.batch <= kMaxCount;
 }
 
-/// A split changes the order of a sum; that of integers goes through f32.
+/// A split changes the order of a sum, which integers do not mind.
 int most_splits(const GemmProblem& problem) noexcept {
-  if (problem.a.dtype == DType::I8) return 1;
+  if (problem.a.dtype == DType::I8) return 32;
   return problem.reproducibility == Reproducibility::RowInvariant ? 1 : 32;
 }
 

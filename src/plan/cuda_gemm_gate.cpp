@@ -64,8 +64,8 @@ GemmProblem cuda_gate_product(const GemmProblem& problem, std::int64_t batch,
   product.alpha = {.value = problem.skips_product() ? 0.0F : 1.0F};
   product.bias.reset();
   product.residual.reset();
-  product.a_scale.reset();
-  product.b_scale.reset();
+  if (product.a_scale && !product.a_scale->is_blocked) product.a_scale.reset();
+  if (product.b_scale && !product.b_scale->is_blocked) product.b_scale.reset();
   product.gate.reset();
   product.workspace_bytes.reset();
   return product;

@@ -81,14 +81,15 @@ std::int64_t take(std::int64_t& used, std::int64_t bytes) noexcept {
 
 std::int64_t packed_bytes(const CudaOperand& x, const MatrixLayout& from, std::int64_t k,
                           std::int64_t batch) noexcept {
-  return bytes_of(
-      {element_bytes(from), x.ld, x.major == Major::K ? x.extent : k, x.batch_stride != 0 ? batch : 1});
+  return bytes_of({element_bytes(from), x.ld, x.major == Major::K ? x.extent : k,
+                   x.batch_stride != 0 ? batch : 1});
 }
 
-/// Half of an extent, in whole tiles.
-std::int64_t half_of(std::int64_t extent) noexcept {
-  if (extent <= 64) return extent;
-  return std::min(extent, round_up(ceil_div(extent, 2), extent > 512 ? 256 : 64));
+/// Half of an extent, in whole tiles, and whole blocks of columns that share a factor.
+std::int64_t half_of(std::int64_t extent, std::int64_t block = 1) noexcept {
+  const std::int64_t least = std::max<std::int64_t>(64, block);
+  if (extent <= least) return extent;
+  return std::min(extent, round_up(ceil_div(extent, 2), extent > 512 ? 256 : least));
 }
 
 std::int64_t piece_bytes(const GemmProblem& problem, const CudaGemmPieces& piece,
@@ -158,18 +159,19 @@ CudaGemmLayout cuda_gemm_layout(const GemmProblem& problem, int splits) noexcept
 
 CudaGemmPieces cuda_gemm_pieces(const GemmProblem& problem, int splits) noexcept {
   CudaGemmPieces best{problem.batch, problem.m, problem.n, cuda_gemm_layout(problem, splits).bytes};
+  const std::int64_t block = problem.b_scale ? problem.b_scale->extent : 1;
   while (best.bytes > kCudaWorkspaceLimit) {
     const CudaGemmPieces before = best;
     for (CudaGemmPieces cut : {CudaGemmPieces{ceil_div(before.batch, 2), before.m, before.n},
                                {before.batch, half_of(before.m), before.n},
-                               {before.batch, before.m, half_of(before.n)}}) {
+                               {before.batch, before.m, half_of(before.n, block)}}) {
       cut.bytes = piece_bytes(problem, cut, splits);
       if (cut.bytes < best.bytes) best = cut;
     }
     if (best.bytes < before.bytes) continue;
     // No cut helps alone, or the bytes are too many to be counted.
     best.m = half_of(before.m);
-    best.n = half_of(before.n);
+    best.n = half_of(before.n, block);
     if (best.m == before.m && best.n == before.n) break;
     best.bytes = piece_bytes(problem, best, splits);
   }

@@ -48,8 +48,9 @@ struct TileConfig {
   int depth;      // K elements a stage: a multiple of 128 bytes
   int consumers;  // consumer warpgroups: 1 or 2
   TileForm form;
-  int bytes = 2;          // of an operand's element. Others than 16-bit ones are K-major only
-  bool promotes = false;  // sums of 128 of K are added to f32 registers, see docs/numerics.md
+  int bytes = 2;               // of an operand's element. Others than 16-bit ones are K-major only
+  bool promotes = false;       // sums of 128 of K are added to f32 registers, see docs/numerics.md
+  bool scales_blocks = false;  // on the way they are multiplied by the factors of their block
 };
 
 constexpr int consumer_rows(TileConfig c) {

@@ -35,8 +35,7 @@ const CudaTunedRow* find_tuned(const GemmProblem& problem, const KernelInfo& ker
         row.b != cuda_operand_b(problem).major) {
       continue;
     }
-    return kernel.name.substr(kernel.name.size() - row.kernel.size()) == row.kernel ? &row
-                                                                                    : nullptr;
+    return kernel.name.ends_with(row.kernel) ? &row : nullptr;
   }
   return nullptr;
 }

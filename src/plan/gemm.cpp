@@ -20,7 +20,8 @@ Demand demand_of(const GemmProblem& problem) noexcept {
           .precision = problem.precision,
           .path = problem.path,
           .reproducibility = problem.reproducibility,
-          .gate = problem.gate.has_value()};
+          .gate = problem.gate.has_value(),
+          .block_scales = problem.has_block_scales()};
 }
 
 /// `kernel` of the result is null if the row cannot serve these extents.

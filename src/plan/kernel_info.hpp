@@ -67,8 +67,9 @@ struct KernelInfo {
   bool splits_f32 = false;
   /// The one precision that the row serves, where it is made for one.
   std::optional<Precision> precision{};
-  bool groups = false;  ///< gemm: serves grouped_gemm too
-  bool gates = false;   ///< gemm: has the epilogue that joins two columns into one
+  bool scales_blocks = false;  ///< gemm: takes factors that change along K
+  bool groups = false;         ///< gemm: serves grouped_gemm too
+  bool gates = false;          ///< gemm: has the epilogue that joins two columns into one
   /// Why the device at hand cannot run the row though it has what the row needs: a compiler's first
   /// error, a failed trial. Empty in the tables; a device may fill it in.
   std::string_view obstacle{};
@@ -86,7 +87,8 @@ constexpr cuda::TileConfig tile_of(const KernelInfo& row) noexcept {
           row.consumers,
           row.form,
           row.operand_bytes,
-          row.reduction == Reduction::WgmmaF8};
+          row.reduction == Reduction::WgmmaF8,
+          row.scales_blocks};
 }
 
 }  // namespace girih::inline v0

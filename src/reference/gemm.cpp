@@ -63,9 +63,10 @@ double element(const std::byte* data, const MatrixLayout& layout, std::int64_t b
       batch * layout.batch_stride + row * layout.row_stride + column * layout.column_stride);
 }
 
+/// 1 for factors of blocks, which the sums have.
 double scale(const float* data, const std::optional<VectorLayout>& layout,
              std::int64_t i) noexcept {
-  return layout ? static_cast<double>(data[i * layout->stride]) : 1.0;
+  return layout && !layout->is_blocked ? static_cast<double>(data[i * layout->stride]) : 1.0;
 }
 
 double scalar(const ScalarTerm& term, const float* device) noexcept {
@@ -160,6 +161,19 @@ Approximation join(const Gate& gate, Approximation g, Approximation u) noexcept 
     if (std::isfinite(g.value)) y.error += f32_error(1, std::fabs(g.value) + g.error);
   }
   return multiply(y, add_terms(u, static_cast<double>(gate.up_offset), 0));
+}
+
+/// Multiplies an operand, rows of K, or K rows, by the factors of its blocks: exact in double.
+void scale_blocks(std::vector<double>& values, const float* factors, const VectorLayout& layout,
+                  std::int64_t k, std::int64_t extent, bool k_is_inner) {
+  for (std::int64_t i = 0; i < extent; ++i) {
+    for (std::int64_t p = 0; p < k; ++p) {
+      const float factor =
+          factors[i / layout.extent * layout.stride + p / kScaledDepth * layout.k_stride];
+      values[static_cast<std::size_t>(k_is_inner ? i * k + p : p * extent + i)] *=
+          static_cast<double>(factor);
+    }
+  }
 }
 
 /// One element of the product, from its sum over K, with all that a gate or an activation is given.
@@ -275,7 +289,7 @@ struct RowSums {
         const auto row = static_cast<std::size_t>(i * k + p), at = static_cast<std::size_t>(p) * n;
         for (std::size_t j = 0; j < n; ++j) {
           sums.add(j, factors.a[row] * factors.b[at + j],
-                   factors.a_aligned[row] * factors.b_aligned[at + j]);
+                   std::fabs(factors.a_aligned[row] * factors.b_aligned[at + j]));
         }
       }
       for (std::size_t j = 0; j < n; ++j) {
@@ -370,6 +384,14 @@ GemmReference reference_gemm(const GemmProblem& given, const GemmOperands& opera
     }
     factors.a_aligned = aligned(factors.a, problem.a.dtype, backend);
     factors.b_aligned = aligned(factors.b, problem.b.dtype, backend);
+    for (std::vector<double>* a : {&factors.a, &factors.a_aligned}) {
+      if (!problem.a_scale || !problem.a_scale->is_blocked || a->empty()) continue;
+      scale_blocks(*a, operands.a_scale, *problem.a_scale, k, m, true);
+    }
+    for (std::vector<double>* b : {&factors.b, &factors.b_aligned}) {
+      if (!problem.b_scale || !problem.b_scale->is_blocked || b->empty()) continue;
+      scale_blocks(*b, operands.b_scale, *problem.b_scale, k, n, false);
+    }
     for (std::int64_t i = 0; i < m; ++i) {
       row.add_up(factors, k, i);
       for (std::int64_t j = 0; j < problem.c_columns(); ++j) {

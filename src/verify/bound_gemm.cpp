@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/checked.hpp"
 #include "core/error.hpp"
 #include "plan/cuda_f32_cost.hpp"
 #include "reference/element.hpp"
@@ -111,10 +112,18 @@ Status place(Runtime& runtime, std::optional<GuardedTensor>& slot, DType dtype,
 }
 
 Status place_scale(Runtime& runtime, std::optional<GuardedTensor>& slot,
-                   std::optional<Granularity> granularity, std::int64_t extent,
+                   std::optional<Granularity> granularity, std::int64_t extent, std::int64_t depth,
                    std::optional<std::int64_t> products) {
   if (!granularity) return {};
   const bool is_single = granularity == Granularity::PerTensor;
+  if (*granularity >= Granularity::PerRowBlock) {
+    const std::int64_t along = ceil_div(depth, kScaledDepth);
+    if (granularity == Granularity::PerBlock) extent = ceil_div(extent, kScaledDepth);
+    const Layout blocks = granularity == Granularity::PerRowBlock
+                              ? Layout{{extent, along}, {along + 1, 1}}
+                              : Layout{{along, extent}, {extent + 1, 1}};
+    return place(runtime, slot, DType::F32, blocks, 1);
+  }
   Layout layout{{is_single ? 1 : extent}, {1}};
   if (products)
     layout = is_single ? Layout{{*products}, {2}} : Layout{{*products, extent}, {extent + 1, 1}};
@@ -157,8 +166,8 @@ Result<BoundGemm> BoundGemm::place(Runtime& runtime, const GemmCase& gemm_case,
   const auto own = x.scales_per_batch ? x.batch : std::nullopt;
   const bool shares_rows = x.c.sharing == Sharing::Rank2 && x.a_scale == Granularity::PerRow;
   GIRIH_TRY(
-      place_scale(runtime, result.a_scale_, x.a_scale, x.m, shares_rows ? std::nullopt : own));
-  GIRIH_TRY(place_scale(runtime, result.b_scale_, x.b_scale, x.product_columns(), own));
+      place_scale(runtime, result.a_scale_, x.a_scale, x.m, x.k, shares_rows ? std::nullopt : own));
+  GIRIH_TRY(place_scale(runtime, result.b_scale_, x.b_scale, x.product_columns(), x.k, own));
   if (x.alpha_on_device) GIRIH_TRY(place(runtime, result.alpha_, DType::F32, {{1}, {1}}, 1));
   if (x.beta_on_device) GIRIH_TRY(place(runtime, result.beta_, DType::F32, {{1}, {1}}, 1));
   auto problem = checking(result.desc());

@@ -139,7 +139,8 @@ std::string describe(const char* operand, const MatrixCase& layout) {
 }
 
 std::string describe(const char* operand, const std::optional<Granularity>& granularity) {
-  static constexpr const char* kNames[] = {"tensor", "row", "column"};
+  static constexpr const char* kNames[] = {"tensor",    "row",          "column",
+                                           "row block", "column block", "block"};
   return granularity ? formatted(" {} per {}", operand, kNames[static_cast<int>(*granularity)])
                      : std::string();
 }

@@ -48,6 +48,10 @@ void run_gemm_row(const UsableKernel& kernel, Coverage& coverage) {
         }
         if (kernel.info.multiplies_tf32) x.precision = i % 2 ? Precision::Fast : Precision::Tf32;
         if (kernel.info.precision) x.precision = *kernel.info.precision;
+        if (kernel.info.scales_blocks && i % 4 != 0) {
+          x.a_scale = i % 4 == 3 ? Granularity::PerRow : Granularity::PerRowBlock;
+          x.b_scale = i % 4 == 2 ? Granularity::PerColumnBlock : Granularity::PerBlock;
+        }
         const bool is_eighth = operands == DType::F8E4M3 || operands == DType::F8E5M2;
         if (is_eighth && !kernel.info.precision) x.precision = Precision::Exact;
         const CaseReport report = verify::run_case(runtime, x, static_cast<Mode>(i % 3));

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
+#include <optional>
+#include <tuple>
 
 #include "support/backends.hpp"
 #include "support/gemm.hpp"
@@ -147,6 +149,44 @@ TEST_P(NarrowGemm, AlignmentsAndBatches) {
   }
 }
 
+TEST_P(NarrowGemm, FactorsOfBlocks) {
+  std::size_t i = 0;
+  for (const auto& [m, n, k] : {std::tuple{64, 128, 128},
+                                {130, 264, 385},
+                                {300, 520, 256},
+                                {17, 40, 129},
+                                {1, 130, 640},
+                                {257, 1, 64},
+                                {256, 256, 1024}}) {
+    for (const auto a_scale :
+         {std::optional<Granularity>{}, {Granularity::PerRow}, {Granularity::PerRowBlock}}) {
+      for (const auto b_scale : {Granularity::PerColumnBlock, Granularity::PerBlock}) {
+        GemmCase x{.index = i,
+                   .m = m,
+                   .n = n,
+                   .k = k,
+                   .operands = kEighths[i % 2],
+                   .output = kOutputs[i % 3]};
+        x.a.column_major = i % 5 == 0;
+        x.b.column_major = i % 4 != 0;
+        x.a_scale = a_scale;
+        x.b_scale = b_scale;
+        x.precision = kWays[i % 2];
+        if (i % 3 == 0) x.bias = DType::F32;
+        if (i % 6 == 1) x.gate = Gate{.limit = 2};
+        if (i % 7 == 2) x.batch = 3;
+        if (i % 2 == 0) x.activation = x.gate ? Activation::None : Activation::Silu;
+        expect(x);
+        ++i;
+      }
+    }
+    GemmCase alone{.m = m, .n = n, .k = k, .operands = DType::F8E4M3, .output = DType::BF16};
+    alone.a_scale = Granularity::PerRowBlock;
+    alone.b_scale = Granularity::PerColumn;
+    expect(alone);
+  }
+}
+
 TEST_P(NarrowGemm, LongSums) {
   for (const std::int64_t k : {2048, 8200, 33000}) {
     for (const Precision way : kWays) {
@@ -168,6 +208,19 @@ TEST_P(NarrowGemm, LongSums) {
       }
     }
     expect({.m = 24, .n = 40, .k = k, .output = DType::F32, .precision = Precision::Tf32});
+    for (const float beta : {0.0F, 1.0F}) {
+      expect({.m = 24,
+              .n = 41,
+              .k = k,
+              .operands = DType::I8,
+              .output = DType::I32,
+              .beta = beta,
+              .contents = Contents::Special});
+    }
+    GemmCase scaled{.m = 65, .n = 40, .k = k, .operands = DType::I8, .output = DType::BF16};
+    scaled.a_scale = Granularity::PerRow;
+    scaled.b_scale = Granularity::PerColumn;
+    expect(scaled);
   }
 }
 

@@ -22,8 +22,13 @@ GateParams gate_params(const GemmCall& call, const std::byte* sums, std::int64_t
   p.c = strided(operands.c, problem.c);
   if (problem.residual) p.residual = strided(operands.residual, *problem.residual);
   p.bias = strided(operands.bias, problem.bias);
-  p.a_scale = strided(operands.a_scale, problem.a_scale);
-  p.b_scale = strided(operands.b_scale, problem.b_scale);
+  // Factors of blocks are in the sums.
+  if (problem.a_scale && !problem.a_scale->is_blocked) {
+    p.a_scale = strided(operands.a_scale, problem.a_scale);
+  }
+  if (problem.b_scale && !problem.b_scale->is_blocked) {
+    p.b_scale = strided(operands.b_scale, problem.b_scale);
+  }
   p.alpha = {problem.alpha.value, operands.alpha};
   p.m = problem.m;
   p.n = problem.c_columns();
@@ -42,6 +47,8 @@ Status lower_piece(const GemmCall& piece, const CudaGateParts& parts, const Lowe
     GemmCall product = piece;
     product.problem = cuda_gate_product(problem, problem.batch, problem.m);
     product.operands = {.a = piece.operands.a, .b = piece.operands.b, .c = sums};
+    product.operands.a_scale = piece.operands.a_scale;  // those of blocks
+    product.operands.b_scale = piece.operands.b_scale;
     product.scratch = sums + parts.sums_bytes;
     GIRIH_TRY(lower(product, lowering, sink));
   }

@@ -18,7 +18,7 @@ void move(Byte*& data, MatrixLayout& layout, std::int64_t batch, std::int64_t ro
 
 const float* moved(const float* data, const std::optional<VectorLayout>& layout, std::int64_t batch,
                    std::int64_t at) noexcept {
-  return layout ? data + batch * layout->batch_stride + at * layout->stride : data;
+  return layout ? data + batch * layout->batch_stride + at / layout->extent * layout->stride : data;
 }
 
 }  // namespace

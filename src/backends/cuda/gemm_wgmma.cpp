@@ -129,11 +129,11 @@ class Lowered {
     e.activation = static_cast<ActivationKind>(problem_.activation);
     if (problem_.skips_product()) return;  // the sum is 0, whatever its factors
     e.alpha = {problem_.alpha.value, operands.alpha};
-    if (problem_.a_scale) {
+    if (problem_.a_scale && !problem_.a_scale->is_blocked) {
       e.row_scale = {operands.a_scale, problem_.a_scale->batch_stride, Element::F32,
                      problem_.a_scale->stride};
     }
-    if (problem_.b_scale) {
+    if (problem_.b_scale && !problem_.b_scale->is_blocked) {
       e.col_scale = {operands.b_scale, problem_.b_scale->batch_stride, Element::F32,
                      problem_.b_scale->stride};
     }
@@ -177,6 +177,8 @@ class Lowered {
                                map);
   }
 
+  [[nodiscard]] bool sums_integers() const noexcept { return problem_.a.dtype == DType::I8; }
+
   /// What a tile of f32 operands multiplies is tf32.
   [[nodiscard]] Element operand_element() const noexcept {
     const Element type = element_of(problem_.a.dtype);
@@ -198,6 +200,18 @@ class Lowered {
     return encode(map, b_.data, element_of(problem_.a.dtype), k_major ? k : extent,
                   k_major ? extent : k, halves.ld, 2, halves.stride,
                   operand_box(halves.major, tile_.cols, tile_.depth, k_major ? 2 : 1, tile_.bytes));
+  }
+
+  void set_block_scales(GemmParams& p) const noexcept {
+    if (problem_.a_scale && problem_.a_scale->is_blocked) {
+      const VectorLayout& x = *problem_.a_scale;
+      p.row_factors = {call_.operands.a_scale, x.stride, x.k_stride};
+    }
+    if (problem_.b_scale && problem_.b_scale->is_blocked) {
+      const VectorLayout& x = *problem_.b_scale;
+      p.col_factors = {call_.operands.b_scale, x.stride, x.k_stride,
+                       std::countr_zero(static_cast<std::uint64_t>(x.extent))};
+    }
   }
 
   void set_gate(GemmParams& p) const noexcept {
@@ -277,10 +291,12 @@ class Lowered {
     if (splits_ > 1) {
       p.epilogue = {};
       p.epilogue.out = {workspace(layout_.partials_at), layout_.partial_ld,
-                        problem_.m * layout_.partial_ld, Element::F32};
+                        problem_.m * layout_.partial_ld,
+                        sums_integers() ? Element::I32 : Element::F32};
     }
     p.store = store_mode(tile_, p.epilogue, problem_.n, swapped);
     if (halves) set_gate(p);
+    set_block_scales(p);
     if (p.store != StoreMode::General && p.store != StoreMode::Fragments) {
       const MatrixRef& out = p.epilogue.out;
       GIRIH_TRY(encode(p.out, out.data, out.type, problem_.c_columns(), problem_.m, out.ld,
@@ -300,15 +316,14 @@ class Lowered {
   }
 
   Status add_reduction(int splits) noexcept {
-    const SplitReduceParams params{
-        epilogue_,
-        splits > 0 ? reinterpret_cast<const float*>(workspace(layout_.partials_at)) : nullptr,
-        layout_.partial_ld,
-        problem_.m,
-        problem_.n,
-        problem_.batch,
-        splits};
-    return sink_.add({.function = gemm_split_reduce_kernel(),
+    const SplitReduceParams params{epilogue_,
+                                   splits > 0 ? workspace(layout_.partials_at) : nullptr,
+                                   layout_.partial_ld,
+                                   problem_.m,
+                                   problem_.n,
+                                   problem_.batch,
+                                   splits};
+    return sink_.add({.function = gemm_split_reduce_kernel(sums_integers()),
                       .grid = split_reduce_grid(problem_.batch, problem_.m, problem_.n, splits,
                                                 lowering_.multiprocessors),
                       .block = 128,

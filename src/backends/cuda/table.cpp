@@ -23,6 +23,7 @@ struct Family {
 };
 constexpr Family kFamily_i8{kInt8, kInt8Outputs, Reduction::ExactI32, {}, 8192};
 constexpr Family kFamily_f8{kEighths, kFloats, Reduction::WgmmaF8, Precision::Exact, 8192};
+constexpr Family kFamily_f8block = kFamily_f8;
 constexpr Family kFamily_f8fast{kEighths, kFloats, Reduction::WgmmaF8Fast, Precision::Fast, 8192};
 constexpr Family kFamily_tf32{kSingle, kFloats, Reduction::WgmmaTf32, Precision::Tf32, 2048};
 
@@ -59,6 +60,7 @@ constexpr Family kFamily_tf32{kSingle, kFloats, Reduction::WgmmaTf32, Precision:
    .consumers = count,                                                                          \
    .operand_bytes = bytes,                                                                      \
    .precision = kFamily_##types.precision,                                                      \
+   .scales_blocks = std::string_view(#types) == "f8block",                                      \
    .gates = true},
 #define GIRIH_CUDA_SIMT_GEMM(types, rows, columns, depth, in, out, sum, flops) \
   {.name = "cuda_gemm_" #types "_" #rows "x" #columns "_simt",                 \

@@ -82,8 +82,8 @@ CallLine any_line(Random& random) {
   }
   if (line.op == Op::GroupedGemm) line.offsets = any_view(random);
   line.residual_is_c = random.one_in(2);
-  line.a_granularity = any_option<Granularity>(random, 2);
-  line.b_granularity = any_option<Granularity>(random, 2);
+  line.a_granularity = any_option<Granularity>(random, 5);
+  line.b_granularity = any_option<Granularity>(random, 5);
   line.alpha = any_scalar(random);
   line.beta = any_scalar(random);
   line.activation = any_option<Activation>(random, 3);

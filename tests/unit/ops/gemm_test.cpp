@@ -189,6 +189,53 @@ TEST(GemmCheckTest, ChecksResidualAndScales) {
   EXPECT_TRUE(succeeded(check(wrong)));
 }
 
+TEST(GemmCheckTest, ChecksFactorsOfBlocks) {
+  GemmSpec full = spec(200, 300, 400, DType::F8E4M3, DType::BF16);
+  full.precision = Precision::Fast;
+  EXPECT_EQ(must(check(full)).precision, Precision::Fast);
+  full.a_scale = matrix(200, 4);
+  full.a_granularity = Granularity::PerRowBlock;
+  full.b_scale = matrix(4, 3);
+  full.b_granularity = Granularity::PerBlock;
+  const GemmProblem problem = must(check(full));
+  EXPECT_EQ(problem.precision, Precision::Exact);
+  EXPECT_TRUE(problem.has_block_scales());
+  EXPECT_EQ(problem.a_scale->stride, 4);
+  EXPECT_EQ(problem.a_scale->k_stride, 1);
+  EXPECT_EQ(problem.a_scale->extent, 1);
+  EXPECT_EQ(problem.b_scale->stride, 1);
+  EXPECT_EQ(problem.b_scale->k_stride, 3);
+  EXPECT_EQ(problem.b_scale->extent, 128);
+  GemmSpec by_column = full;
+  by_column.b_scale = matrix(4, 300);
+  by_column.b_granularity = Granularity::PerColumnBlock;
+  EXPECT_EQ(must(check(by_column)).b_scale->extent, 1);
+
+  GemmSpec wrong = full;
+  wrong.a_scale = matrix(200, 3);
+  EXPECT_TRUE(refused(check(wrong), Code::GemmShapeMismatch, "[200, 4]"));
+  wrong = full;
+  wrong.b_scale = matrix(3, 3);
+  EXPECT_TRUE(refused(check(wrong), Code::GemmShapeMismatch, "[4, 3]"));
+  wrong = full;
+  wrong.b_scale = vector(12);
+  EXPECT_TRUE(refused(check(wrong), Code::GemmShapeMismatch, "rank 1"));
+  wrong = full;
+  wrong.a_granularity = Granularity::PerBlock;
+  EXPECT_TRUE(refused(check(wrong), Code::GemmEpilogueConflict, "a_scale"));
+  wrong = full;
+  wrong.b_granularity = Granularity::PerRowBlock;
+  EXPECT_TRUE(refused(check(wrong), Code::GemmEpilogueConflict, "b_scale"));
+  wrong = full;
+  wrong.a_scale->dtype = DType::BF16;
+  EXPECT_TRUE(refused(check(wrong), Code::GemmTypeMismatch, "a_scale"));
+  for (const DType type : {DType::I8, DType::BF16, DType::F32}) {
+    wrong = full;
+    wrong.a.dtype = wrong.b.dtype = type;
+    EXPECT_TRUE(refused(check(wrong), Code::GemmEpilogueConflict, name(type).data()));
+  }
+}
+
 TEST(GemmCheckTest, AnI32OutputTakesNoTermBesideAccumulation) {
   const GemmSpec plain = spec(2, 3, 4, DType::I8, DType::I32);
   GemmSpec accumulate = plain;

@@ -215,10 +215,34 @@ TEST(CudaGemmLayout, OtherTypesThan16BitOnesArePackedWithKContiguous) {
   }
 }
 
-TEST(CudaGemmSelect, IntegersAreNeverSplit) {
-  const GemmSelection chosen = select_for(spec(64, 64, 30000, DType::I32, {}, DType::I8));
-  EXPECT_EQ(chosen.split_k, 1);
-  EXPECT_GT(select_for(spec(64, 64, 30000, DType::F32, {}, DType::F8E4M3)).split_k, 1);
+TEST(CudaGemmSelect, ExactSumsAreSplitEvenWhereRowsAreInvariant) {
+  for (const DType type : {DType::I8, DType::F8E4M3}) {
+    GemmSpec asked = spec(64, 64, 30000, DType::F32, {}, type);
+    EXPECT_GT(select_for(asked).split_k, 1) << name(type);
+    asked.reproducibility = Reproducibility::RowInvariant;
+    EXPECT_EQ(select_for(asked).split_k > 1, type == DType::I8) << name(type);
+  }
+}
+
+TEST(CudaGemmSelect, FactorsOfBlocksTakeRowsThatHaveThem) {
+  GemmSpec asked = spec(512, 640, 1000, DType::BF16, {.b_transposed = true}, DType::F8E4M3);
+  asked.precision = Precision::Fast;
+  asked.b_scale = Geometry{DType::F32, {8, 5}, {5, 1}, 0};
+  asked.b_granularity = Granularity::PerBlock;
+  const GemmProblem x = must(check(asked));
+  EXPECT_EQ(x.precision, Precision::Exact);
+  const GemmSelection chosen = must(select(x, context_on("h200")));
+  EXPECT_TRUE(chosen.kernel->scales_blocks);
+  EXPECT_FALSE(chosen.swaps_sides);
+  EXPECT_TRUE(refused(select(x, context_on("h200", "cuda_gemm_f8_128x128x128_wgmma")),
+                      Code::GemmNoKernel, "takes no factors of blocks"));
+  // A piece of C begins where a block of columns does.
+  asked = spec(30000, 30000, 9000, DType::F32, {}, DType::F8E4M3);
+  asked.b_scale = Geometry{DType::F32, {71, 235}, {235, 1}, 0};
+  asked.b_granularity = Granularity::PerBlock;
+  const CudaGemmPieces pieces = cuda_gemm_pieces(must(check(asked)), 1);
+  EXPECT_LT(pieces.n, 30000);
+  EXPECT_EQ(pieces.n % 128, 0);
 }
 
 GemmSpec gated(std::int64_t m, std::int64_t n, std::int64_t k, DType operands = DType::BF16) {

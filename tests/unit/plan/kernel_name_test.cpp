@@ -84,13 +84,14 @@ std::string cuda_disagreement(const KernelInfo& row, const KernelName& parsed) {
       {"f32x3", {DType::F32, Reduction::WgmmaPartsF32, {}, 2}},
       {"i8", {DType::I8, Reduction::ExactI32, {}, 1}},
       {"f8", {DType::F8E4M3, Reduction::WgmmaF8, Precision::Exact, 1}},
+      {"f8block", {DType::F8E4M3, Reduction::WgmmaF8, Precision::Exact, 1}},
       {"f8fast", {DType::F8E4M3, Reduction::WgmmaF8Fast, Precision::Fast, 1}},
       {"tf32", {DType::F32, Reduction::WgmmaTf32, Precision::Tf32, 4}}};
   const auto found = types.find(parsed.types);
   if (found == types.end()) return "types";
   const auto& [operands, reduction, precision, bytes] = found->second;
   if (!row.operands.has(operands) || row.reduction != reduction || row.precision != precision ||
-      row.operand_bytes != bytes) {
+      row.operand_bytes != bytes || row.scales_blocks != (parsed.types == "f8block")) {
     return "types and what they are";
   }
   return {};

@@ -222,6 +222,38 @@ TEST(ReferenceGemmTest, IntegersAreExactAndSaturate) {
   EXPECT_EQ(run(spec, {}, a, b, c).value[0], 2147483647);
 }
 
+TEST(ReferenceGemmTest, FactorsOfBlocksMultiplyTheirPartsOfK) {
+  constexpr std::int64_t kK = 130;
+  const Matrix a(DType::F8E4M3, 1, kK, std::vector<double>(kK, 0.5));
+  const Matrix b(DType::F8E4M3, kK, 129, std::vector<double>(kK * 129, 2));
+  Matrix c(DType::F32, 1, 129, {});
+  GemmSpec spec = spec_of(a, b, c);
+  const float rows[] = {3, 100}, blocks[] = {1, 10, 0.5F, 0.25F};
+  spec.a_scale = Geometry{DType::F32, {1, 2}, {2, 1}, 0};
+  spec.a_granularity = Granularity::PerRowBlock;
+  spec.b_scale = Geometry{DType::F32, {2, 2}, {2, 1}, 0};
+  spec.b_granularity = Granularity::PerBlock;
+  const std::vector<double> value = run(spec, {.a_scale = rows, .b_scale = blocks}, a, b, c).value;
+  EXPECT_EQ(value[0], 128 * 3 * 1 + 2 * 100 * 0.5);
+  EXPECT_EQ(value[127], value[0]);
+  EXPECT_EQ(value[128], 128 * 3 * 10 + 2 * 100 * 0.25);
+}
+
+TEST(ReferenceGemmTest, EightBitFloatsHaveTheUnitsErrorOnCudaAlone) {
+  constexpr std::int64_t kK = 256;
+  const Matrix a(DType::F8E4M3, 1, kK, std::vector<double>(kK, 1));
+  const Matrix b(DType::F8E4M3, kK, 1, std::vector<double>(kK, 1));
+  Matrix c(DType::F32, 1, 1, {});
+  GemmSpec spec = spec_of(a, b, c);
+  const auto bound = [&](Backend backend) { return run(spec, {}, a, b, c, backend).bound[0]; };
+  EXPECT_LT(bound(Backend::Cpu), 1e-2);
+  // Two stretches of 128: four instructions of 33 terms each, of sums up to 128.
+  const double share = 4 * 33 * 0x1p-13;
+  EXPECT_NEAR(bound(Backend::Cuda), 2 * share * 128 * (1 + share), 1e-2);
+  spec.precision = Precision::Fast;
+  EXPECT_NEAR(bound(Backend::Cuda), 2 * share * 512 * (1 + 2 * share), 1e-2);
+}
+
 TEST(ReferenceGemmTest, ActivationsHaveTheirValuesAndLimits) {
   EXPECT_EQ(reference_activation(Activation::Relu, -1.0), 0);
   EXPECT_TRUE(std::isnan(reference_activation(Activation::Relu, std::nan(""))));

@@ -10,8 +10,9 @@ namespace girih::inline v0::cuda {
 /// GemmParams; block tile_threads(tile), dynamic shared memory shared_bytes(tile, a, b).
 const void* gemm_wgmma_kernel(int tile, Element type, Major a, Major b);
 
-/// Takes one SplitReduceParams; block of 128, any grid (see split_reduce_grid).
-const void* gemm_split_reduce_kernel();
+/// Takes one SplitReduceParams; block of 128, any grid (see split_reduce_grid). `integers`: the
+/// partials are i32, of int8 operands.
+const void* gemm_split_reduce_kernel(bool integers = false);
 
 /// Blocks for it: four lanes a quad of C from nine slices on.
 inline unsigned split_reduce_grid(std::int64_t batch, std::int64_t m, std::int64_t n, int splits,

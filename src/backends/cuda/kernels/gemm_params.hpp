@@ -104,12 +104,20 @@ constexpr TileOrder make_tile_order(std::uint32_t unit_rows, std::uint32_t unit_
 // How tiles leave the registers. General takes any output and epilogue. Boxes and Fragments need an
 // epilogue of alpha alone. Boxes: a 2-byte output, base, row stride, batch stride
 // and row length multiples of 16 bytes (a box cut inside a 16-byte piece still writes the whole
-// piece). Fragments: an f32 or i32 output, and unless transposed a base, row stride and batch stride that
-// are multiples of 8 bytes. FusedBoxes: as Boxes, with a bias and an activation,
-// and scales in tiles that take them there. GatedBoxes: as
-// Boxes, with a bias and a gate, on tiles of 128 or 256 columns that are not transposed and have no
-// cluster.
+// piece). Fragments: an f32 or i32 output, and unless transposed a base, row stride and batch
+// stride that are multiples of 8 bytes. FusedBoxes: as Boxes, with a bias and an activation, and
+// scales in tiles that take them there. GatedBoxes: as Boxes, with a bias and a gate, on tiles of
+// 128 or 256 columns that are not transposed and have no cluster.
 enum class StoreMode : std::uint8_t { General, Boxes, FusedBoxes, Fragments, GatedBoxes };
+
+// Factors of blocks: that of element i of the rows or cols side and of 128 of K, number p, is at
+// (i >> shift) * stride + p * k_stride. Absent ones have null data and are 1.
+struct BlockFactors {
+  const float* data = nullptr;
+  std::int64_t stride = 0;
+  std::int64_t k_stride = 0;
+  std::int32_t shift = 0;
+};
 
 // One launch. "rows" is wgmma's M side and "cols" its N side: M and N of the product, or N and M
 // when `transposed` (skinny products put the long extent on the 64-wide side).
@@ -131,6 +139,7 @@ struct GemmParams {
   bool b_batched = false;
   bool transposed = false;
   StoreMode store = StoreMode::General;
+  BlockFactors row_factors, col_factors;  // of tiles that scale blocks, not transposed
   // GatedBoxes: a tile has as many columns g as u, those that belong to cols / 2 columns of C.
   // `b`'s third extent is the half; element c of half h of the bias is h * gate_half + c *
   // gate_step.
@@ -143,7 +152,7 @@ struct GemmParams {
 // 0): out = epilogue(sum over s, in order, of partial[b * splits + s]).
 struct SplitReduceParams {
   EpilogueParams epilogue;
-  const float* partial = nullptr;
+  const void* partial = nullptr;  // f32, or i32 of int8 operands
   std::int64_t partial_ld = 0;
   std::int64_t m = 0;
   std::int64_t n = 0;

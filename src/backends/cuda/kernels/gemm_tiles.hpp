@@ -4,12 +4,16 @@
 
 namespace girih::inline v0::cuda {
 
+/// What a tile is compiled for.
+enum class TileTypes : std::uint8_t { Halves, i8, f8, f8block, f8fast, tf32 };
+
 /// The wgmma rows of kernels.inc, in order: those of 16-bit operands first.
 constexpr TileConfig kTiles[] = {
 #define GIRIH_CUDA_WGMMA(rows, cols, depth, consumers, form, target) \
   TileConfig{rows, cols, depth, consumers, TileForm::form},
 #define GIRIH_CUDA_WGMMA_OF(types, bytes, promotes, rows, cols, depth, consumers, form, target) \
-  TileConfig{rows, cols, depth, consumers, TileForm::form, bytes, promotes},
+  TileConfig{rows,           cols,  depth,    consumers,                                        \
+             TileForm::form, bytes, promotes, TileTypes::types == TileTypes::f8block},
 #define GIRIH_CUDA_SIMT_GEMM(...)
 #define GIRIH_CUDA_FAST_F32(...)
 #define GIRIH_CUDA_ELEMENTWISE(...)
@@ -19,8 +23,6 @@ constexpr TileConfig kTiles[] = {
 };
 constexpr int kTileCount = sizeof(kTiles) / sizeof(kTiles[0]);
 
-/// What a tile is compiled for.
-enum class TileTypes : std::uint8_t { Halves, i8, f8, f8fast, tf32 };
 constexpr TileTypes kTileTypes[] = {
 #define GIRIH_CUDA_WGMMA(...) TileTypes::Halves,
 #define GIRIH_CUDA_WGMMA_OF(types, ...) TileTypes::types,

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "backends/cuda/kernels/block_scaling.cuh"
 #include "backends/cuda/kernels/cluster_split.cuh"
 #include "backends/cuda/kernels/descriptor.cuh"
 #include "backends/cuda/kernels/gemm_params.hpp"
@@ -37,9 +38,14 @@ struct GemmKernel {
   static constexpr int kSlices = kTile.depth * kTile.bytes / kSliceBytes;
   static constexpr int kPanelDepth = kSwizzleBytes / kTile.bytes;  // of K in a panel
   static constexpr bool kGates = gates_in_registers(kTile);
+  // Sums of 128 of K, beside the accumulators that they are added to: one set of a slab's, or two.
+  static constexpr int kSlicesOfPanel = kSwizzleBytes / kSliceBytes;
+  static constexpr bool kTwoParts =
+      kSlabs == 1 && kSlices == kSlicesOfPanel && kTile.cols <= 128 && !kTile.scales_blocks;
+  static constexpr int kParts = !kTile.promotes ? 0 : kTwoParts ? 2 : 1;
+  static constexpr int kSums = (kSlabs + kParts) * kTile.cols / 2;
   // Producer + 2 * consumer = 504: what 384 threads at the launch bound of 168 own together. Beside
   // 192 accumulators the epilogues spill at 232.
-  static constexpr int kSums = kSlabs * kTile.cols / 2 + (kTile.promotes ? kTile.cols / 2 : 0);
   static constexpr bool kTight = kSums >= 192;
   static constexpr int kProducerRegisters = kTight ? 24 : 40;
   static constexpr int kConsumerRegisters = kTight ? 240 : 232;
@@ -222,7 +228,7 @@ struct GemmKernel {
       Accumulators acc;
       if constexpr (kPingPong) ptx::named_sync(1 + consumer, 256);
       if constexpr (kTile.promotes) {
-        multiply_promoted(acc, at, scheduler.slice().count, first_row());
+        multiply_promoted(acc, at, scheduler);
       } else {
         multiply(acc, at, scheduler.slice().count, first_row());
       }
@@ -326,42 +332,114 @@ struct GemmKernel {
     }
   }
 
-  // The same with sums of 128 of K in registers of their own, which are then added in f32: the unit
-  // keeps some 14 bits of what it adds up. While one consumer adds, the other's products run.
-  __device__ __forceinline__ void multiply_promoted(Accumulators& acc, Cursor& at, int k_count,
-                                                    int first_row) {
-    constexpr int kSlicesOfPanel = kSwizzleBytes / kSliceBytes;
+  // Sums of 128 of K are made in registers of their own, then added in f32: the unit keeps some 14
+  // bits of what it adds up. Where two such sets fit, one is added while the next is made; else the
+  // other consumer's products run meanwhile.
+  using Part = float[kTile.cols / 2];
+  using Scaling = BlockScaling<kTile.scales_blocks>;
+
+  __device__ __forceinline__ void multiply_promoted(Accumulators& acc, Cursor& at,
+                                                    const Scheduler& scheduler) {
+    Scaling scaling;
+    if constexpr (kTile.scales_blocks) {
+      const TilePlace tile = scheduler.place();
+      scaling.begin(tile.row_tile * kTile.rows + first_row() + threadIdx.x / 32 % 4 * 16,
+                    tile.col_tile * kTile.cols, scheduler.slice().begin * kTile.depth / 128);
+    }
     clear(acc);
+    if constexpr (kTwoParts) {
+      promote_in_turns(acc, at, scheduler.slice().count, scaling);
+    } else {
+      promote_each(acc, at, scheduler.slice().count, scaling);
+    }
+  }
+  // The products of 64 rows and 128 of K, from slice `first` of a stage on.
+  __device__ __forceinline__ void issue_part(Part& part, int stage, int slab, int first) const {
+    const std::uint32_t from = base + stage * kStageBytes;
+    const std::uint64_t a = TileA::descriptor(from + TileA::offset(first_row(), 0));
+    const std::uint64_t b = TileB::descriptor(from + TileA::kBytes);
+    ptx::wgmma_fence();
+#pragma unroll
+    for (int slice = first; slice < first + kSlicesOfPanel; ++slice) {
+      Wgmma<kTile.cols>::template multiply<kType, 0, 0>(
+          part, a + TileA::offset(slab * 64, slice) / 16, b + TileB::offset(0, slice) / 16,
+          slice != first);
+    }
+    ptx::wgmma_commit();
+  }
+  __device__ __forceinline__ void add_part(Part& sums, const Part& part,
+                                           const Scaling& scaling) const {
+    if constexpr (kTile.scales_blocks) {
+      scaling.template add<kTile.cols>(p, sums, part);
+    } else {
+#pragma unroll
+      for (int i = 0; i < kTile.cols / 2; ++i) sums[i] = __fadd_rn(sums[i], part[i]);
+    }
+  }
+  __device__ __forceinline__ void promote_each(Accumulators& acc, Cursor& at, int k_count,
+                                               Scaling& scaling) {
     for (int k = 0; k < k_count; ++k) {
       ring.wait_full(at);
-      const std::uint32_t stage = base + at.stage * kStageBytes;
-      const std::uint64_t a = TileA::descriptor(stage + TileA::offset(first_row, 0));
-      const std::uint64_t b = TileB::descriptor(stage + TileA::kBytes);
 #pragma unroll
       for (int first = 0; first < kSlices; first += kSlicesOfPanel) {
 #pragma unroll
         for (int slab = 0; slab < kSlabs; ++slab) {
-          float part[kTile.cols / 2];
-          ptx::wgmma_fence();
-#pragma unroll
-          for (int slice = first; slice < first + kSlicesOfPanel; ++slice) {
-            Wgmma<kTile.cols>::template multiply<kType, 0, 0>(
-                part, a + TileA::offset(slab * 64, slice) / 16, b + TileB::offset(0, slice) / 16,
-                slice != first);
-          }
-          ptx::wgmma_commit();
+          Part part;
+          if constexpr (kTile.scales_blocks) scaling.load(p, slab * 64);
+          issue_part(part, at.stage, slab, first);
           ptx::wgmma_wait<0>();
           hold(part);
           if (first + kSlicesOfPanel == kSlices && slab + 1 == kSlabs) {
             ring.release(at.stage, sharing_blocks());
           }
-#pragma unroll
-          for (int i = 0; i < kTile.cols / 2; ++i) {
-            acc[slab][i] = __fadd_rn(acc[slab][i], part[i]);
-          }
+          add_part(acc[slab], part, scaling);
         }
+        if constexpr (kTile.scales_blocks) scaling.next();
       }
       at.advance();
+    }
+  }
+  __device__ __forceinline__ void promote_in_turns(Accumulators& acc, Cursor& at, int k_count,
+                                                   Scaling& scaling) {
+    Part even, odd;
+    int before = -1;
+    const auto issue = [&](Part& part) {
+      ring.wait_full(at);
+      issue_part(part, at.stage, 0, 0);
+    };
+    const auto retire = [&](Part& part) {
+      hold(part);
+      ring.release(before, sharing_blocks());
+      add_part(acc[0], part, scaling);
+      if constexpr (kTile.scales_blocks) scaling.next();
+    };
+    // The sums of `done` are added while those of `next` are made.
+    const auto turn = [&](Part& next, Part& done) {
+      issue(next);
+      if constexpr (kTile.scales_blocks) scaling.load(p, 0);
+      ptx::wgmma_wait<1>();
+      retire(done);
+      before = at.stage;
+      at.advance();
+    };
+    const auto last = [&](Part& done) {
+      if constexpr (kTile.scales_blocks) scaling.load(p, 0);
+      ptx::wgmma_wait<0>();
+      retire(done);
+    };
+    issue(even);
+    before = at.stage;
+    at.advance();
+    int k = 1;
+    for (; k + 1 < k_count; k += 2) {
+      turn(odd, even);
+      turn(even, odd);
+    }
+    if (k < k_count) {
+      turn(odd, even);
+      last(odd);
+    } else {
+      last(even);
     }
   }
 
