@@ -21,18 +21,26 @@ bool is_h200(const DeviceInfo& device) noexcept {
   return device.compute_capability == 90 && device.multiprocessors == 132;
 }
 
+/// The types in the name of a kernel, or of a row's: "16bit", "i8", ...
+std::string_view types_of(std::string_view name) noexcept {
+  constexpr std::string_view kPrefix = "cuda_gemm_";
+  if (name.starts_with(kPrefix)) name.remove_prefix(kPrefix.size());
+  return name.substr(0, name.find('_'));
+}
+
 }  // namespace
 
 const CudaTunedRow* find_tuned(const GemmProblem& problem, const KernelInfo& kernel,
                                const DeviceInfo& device) noexcept {
+  const bool is_scaled = problem.a_scale || problem.b_scale;
   if (!is_h200(device) || bit_width(problem.c.dtype) != 16 || problem.reads_c() ||
-      problem.residual || problem.a_scale || problem.b_scale) {
+      problem.residual || (is_scaled && !cuda::scales_in_boxes(tile_of(kernel)))) {
     return nullptr;
   }
   for (const CudaTunedRow& row : kH200) {
     if (row.m != problem.m || row.n != problem.n || row.k != problem.k ||
         row.batch != problem.batch || row.a != cuda_operand_a(problem).major ||
-        row.b != cuda_operand_b(problem).major) {
+        row.b != cuda_operand_b(problem).major || types_of(row.kernel) != types_of(kernel.name)) {
       continue;
     }
     return kernel.name.ends_with(row.kernel) ? &row : nullptr;

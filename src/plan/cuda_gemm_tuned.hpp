@@ -14,8 +14,8 @@ struct CudaTunedRow {
 };
 
 /// The row for this product on this device if it takes `kernel`, else null. Rows are for 16-bit
-/// results whose epilogue is alpha, a bias and an activation; where operands are aligned or not
-/// makes no difference.
+/// results whose epilogue is alpha, a bias and an activation, of 8-bit operands scales too; where
+/// operands are aligned or not makes no difference.
 const CudaTunedRow* find_tuned(const GemmProblem& problem, const KernelInfo& kernel,
                                const DeviceInfo& device) noexcept;
 
