@@ -8,18 +8,22 @@ import re
 import subprocess
 import sys
 
-# A part of the kernel's name, and what its code must hold.
+# Parts of the kernel's name, and what its code must hold.
 MUST_HOLD = [
     # By the operands' element, a number in the name: bf16, f16, i8, e4m3, e5m2, tf32.
-    ("ElementE1E", r"HGMMA\.64x\d+x16\.F32\.BF16", "no matrix unit"),
-    ("ElementE2E", r"HGMMA\.64x\d+x16\.F32 ", "no matrix unit"),
-    ("ElementE3E", r"IGMMA\.64x\d+x32\.S8\.S8", "no matrix unit"),
-    ("ElementE5E", r"QGMMA\.64x\d+x32\.F32\.E4M3\.E4M3", "no matrix unit"),
-    ("ElementE6E", r"QGMMA\.64x\d+x32\.F32\.E5M2\.E5M2", "no matrix unit"),
-    ("ElementE7E", r"HGMMA\.64x\d+x8\.F32\.TF32", "no matrix unit"),
+    ("gemm_wgmma ElementE1E", r"HGMMA\.64x\d+x16\.F32\.BF16", "no matrix unit"),
+    ("gemm_wgmma ElementE2E", r"HGMMA\.64x\d+x16\.F32 ", "no matrix unit"),
+    ("gemm_wgmma ElementE3E", r"IGMMA\.64x\d+x32\.S8\.S8", "no matrix unit"),
+    ("gemm_wgmma ElementE5E", r"QGMMA\.64x\d+x32\.F32\.E4M3\.E4M3", "no matrix unit"),
+    ("gemm_wgmma ElementE6E", r"QGMMA\.64x\d+x32\.F32\.E5M2\.E5M2", "no matrix unit"),
+    ("gemm_wgmma ElementE7E", r"HGMMA\.64x\d+x8\.F32\.TF32", "no matrix unit"),
     ("gemm_wgmma", r"UTMALDG\.3D (?!.*MULTICAST)", "no tensor copy in"),
     ("gemm_wgmma", r"UTMALDG\.3D\.MULTICAST", "no multicast"),
     ("gemm_wgmma", r"UTMASTG", "no tensor copy out"),
+    ("SkinnyFormE0E", r"LDG\.E\.NA\.LTC256B\.128", "no streamed pieces of W"),
+    ("SkinnyFormE1E", r"LDG\.E\.NA\.128", "no streamed pieces of W"),
+    ("gemm_skinny ElementE1E", r"HMMA\.16816\.F32\.BF16", "no matrix unit"),
+    ("gemm_skinny ElementE3E", r"IMMA\.16832\.S8", "no matrix unit"),
     ("gemm_simtIf", r"\bFFMA\b", "no fused multiply-add"),
     ("8gemm_f32I", r"\bFFMA\b", "no fused multiply-add"),
     ("8gemm_f32I", r"\bLDGSTS\b", "no asynchronous copy in"),
@@ -38,17 +42,21 @@ def functions(text):
     return list(zip(parts[1::2], parts[2::2]))
 
 
+def is_about(parts, name):
+    return all(part in name for part in parts.split())
+
+
 def faults(found):
     if not found:
         yield "no device code"
     for part in {part for part, _, _ in MUST_HOLD}:
-        if not any(part in name for name, _ in found):
+        if not any(is_about(part, name) for name, _ in found):
             yield f"no kernel has a name with {part}"
     for name, code in found:
         if LOCAL_MEMORY.search(code):
             yield f"{name}: local memory"
         for part, pattern, meaning in MUST_HOLD:
-            if part in name and not re.search(pattern, code):
+            if is_about(part, name) and not re.search(pattern, code):
                 yield f"{name}: {meaning}"
 
 
@@ -57,6 +65,9 @@ def self_test():
     good = ("Function : gemm_simtIfEE\n FFMA R1, R2\n"
             "Function : 8gemm_f32ILi0\n FFMA R1, R2\n LDGSTS.E [R1]\n LDS.128 R4\n"
             "Function : gemm_fast_f32\n HGMMA.64x128x16.F32.BF16 R24\n UTMALDG.3D [UR8]\n"
+            "Function : gemm_skinnyILNS1_7ElementE1ELNS1_10SkinnyFormE0ELi8\n LDG.E.NA.LTC256B.128 R4\n"
+            " HMMA.16816.F32.BF16 R4\nFunction : gemm_skinnyILNS1_7ElementE3ELNS1_10SkinnyFormE1ELi8\n"
+            " LDG.E.NA.128 R4\n IMMA.16832.S8.S8 R4\n"
             "Function : copy_rowsILi16\n LDG.E.128 R4\n STG.E.128 [R2]\n") + "".join(
         f"Function : gemm_wgmmaElementE{element}E\n {unit} R24\n{copies}"
         for element, unit in ((1, "HGMMA.64x128x16.F32.BF16"), (2, "HGMMA.64x128x16.F32"),
@@ -67,7 +78,8 @@ def self_test():
               ("E4M3.E4M3", "E4M3.E5M2"), ("E5M2.E5M2", "E5M2.E4M3"), ("x8.F32.TF32", "x16.F32.BF16"),
               ("UTMALDG.3D.MULTICAST", "NOP"),
               ("UTMALDG.3D [UR8]", "LDG [UR8]"), ("UTMASTG", "STG"), ("gemm_wgmma", "gemm_other"), ("FFMA R1", "FMUL R1"), ("FFMA R1", "FFMA R1\n STL [R1], R2\n"),
-              ("LDGSTS", "LDG"), ("LDS.128", "LDS.64"), ("LDG.E.128", "LDG.E"), ("STG.E.128", "STG.E"),
+              ("LDGSTS", "LDG"), ("F32.BF16 R4", "F32 R4"),
+              ("IMMA.16832", "IDP.4A"), ("LDG.E.NA.LTC256B.128", "LDG.E.U16"), ("LDG.E.NA.128", "LDG.E.U16"), ("LDS.128", "LDS.64"), ("LDG.E.128", "LDG.E"), ("STG.E.128", "STG.E"),
               ("gemm_fast_f32\n HGMMA", "gemm_fast_f32\n HMMA"), ("Function", "Funktion")]
     for before, after in seeded:
         assert list(faults(functions(good.replace(before, after)))), f"missed: {after}"

@@ -37,9 +37,11 @@ GemmSelection candidate(const GemmProblem& problem, const KernelInfo& kernel,
   }
 }
 
-/// Measured beats predicted, then less time. On a GPU a matrix row beats a portable one at every
-/// extent, so that the reduction class depends on the types alone.
+/// Measured beats predicted, then less time; a row for few rows of C is faster than either or not
+/// chosen, which row invariance does not need: it declines then. On a GPU a matrix row beats a
+/// portable one at every extent, so that the reduction class depends on the types alone.
 bool is_better(const GemmSelection& a, const GemmSelection& b) noexcept {
+  if (a.kernel->skinny != b.kernel->skinny) return a.predicted_seconds < b.predicted_seconds;
   if (a.is_tuned != b.is_tuned) return a.is_tuned;
   if (a.kernel->backend != Backend::Cpu && a.kernel->path != b.kernel->path) {
     return a.kernel->path == Path::Matrix;

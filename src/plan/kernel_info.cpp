@@ -25,6 +25,8 @@ std::string_view name(Reduction reduction) noexcept {
       return "simdgroup_f32";
     case Reduction::TensorOpsF32:
       return "tensorops_f32";
+    case Reduction::SlicedF32:
+      return "sliced_f32";
     case Reduction::WgmmaPartsF32:
       return "wgmma_parts_f32";
     case Reduction::WgmmaF32:

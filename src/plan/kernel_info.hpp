@@ -36,6 +36,7 @@ enum class Reduction : std::uint8_t {
   ExactI32,       ///< integers: order does not matter
   SimdgroupF32,   ///< f32 sums of 8 x 8 x 8 products in order of k, each in an order of its own
   TensorOpsF32,   ///< f32 sums of Metal's matmul2d over all of k; slices of K added in order
+  SlicedF32,      ///< f32 sums of slices of K, in an order of their own; added in order
   /// cuda: f32 sums of 64 of K, made on the matrix unit from bf16 parts of f32 operands
   WgmmaPartsF32,
   WgmmaF32,     ///< f32 sums of the Hopper matrix unit over k in order; slices of K added in order
@@ -68,6 +69,7 @@ struct KernelInfo {
   /// The one precision that the row serves, where it is made for one.
   std::optional<Precision> precision{};
   bool scales_blocks = false;  ///< gemm: takes factors that change along K
+  bool skinny = false;         ///< cuda: for products with few rows or columns
   bool groups = false;         ///< gemm: serves grouped_gemm too
   bool gates = false;          ///< gemm: has the epilogue that joins two columns into one
   /// Why the device at hand cannot run the row though it has what the row needs: a compiler's first

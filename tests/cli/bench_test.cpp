@@ -213,6 +213,7 @@ TEST(BenchCases, HoldTheLadders) {
   EXPECT_EQ(count("llm"), 6U);
   EXPECT_EQ(count("tallk"), 3U);
   EXPECT_EQ(count("skinny"), 12U);
+  EXPECT_EQ(count("gemv"), 15U);
   EXPECT_EQ(to_string(must(ladder("batched"))[5]), "144x144x32x2904");
   EXPECT_TRUE(refused(ladder("oval"), Code::InvalidOption, "oval"));
   EXPECT_EQ(to_string(must(parse_shapes("1x2x3,4x5x6x7"))[1]), "4x5x6x7");

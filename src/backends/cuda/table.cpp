@@ -93,6 +93,21 @@ constexpr Family kFamily_tf32{kSingle, kFloats, Reduction::WgmmaTf32, Precision:
    .consumers = count,                                                \
    .splits_f32 = true,                                                \
    .gates = true},
+#define GIRIH_CUDA_SKINNY(types, rows, columns, depth, in, out, unit, sum, flops) \
+  {.name = "cuda_gemm_" #types "_" #rows "x" #columns "_skinny",                  \
+   .backend = Backend::Cuda,                                                      \
+   .op = Op::Gemm,                                                                \
+   .operands = in,                                                                \
+   .outputs = out,                                                                \
+   .path = Path::unit,                                                            \
+   .needs = kSm90a,                                                               \
+   .tile_m = rows,                                                                \
+   .tile_n = columns,                                                             \
+   .tile_k = depth,                                                               \
+   .reduction = Reduction::sum,                                                   \
+   .flops_per_cycle = flops,                                                      \
+   .skinny = true,                                                                \
+   .gates = true},
 #define GIRIH_CUDA_ELEMENTWISE(which, text, types, rows, columns, in, out) \
   {.name = "cuda_" #text "_" #types "_" #rows "x" #columns "_simt",        \
    .backend = Backend::Cuda,                                               \
@@ -108,6 +123,7 @@ constexpr KernelInfo kRows[] = {
 };
 #undef GIRIH_CUDA_ELEMENTWISE
 #undef GIRIH_CUDA_FAST_F32
+#undef GIRIH_CUDA_SKINNY
 #undef GIRIH_CUDA_SIMT_GEMM
 #undef GIRIH_CUDA_WGMMA_OF
 #undef GIRIH_CUDA_WGMMA

@@ -44,6 +44,7 @@ std::optional<KernelName> parse(std::string_view text) {
 std::string cuda_disagreement(const KernelInfo& row, const KernelName& parsed) {
   const std::map<std::string, cuda::TileForm> forms = {
       {"simt", cuda::TileForm::None},
+      {"skinny", cuda::TileForm::None},
       {"wgmma", cuda::TileForm::Cooperative},
       {"wgmmapingpong", cuda::TileForm::PingPong},
       {"wgmmacluster", cuda::TileForm::ClusterSplit}};
@@ -53,6 +54,13 @@ std::string cuda_disagreement(const KernelInfo& row, const KernelName& parsed) {
   if (!row.needs.has(Feature::Sm90a)) return "target's feature";
   // Tiles of one extent may differ in depth.
   if (parsed.tile_k != (row.form == cuda::TileForm::None ? 0 : row.tile_k)) return "depth";
+  if ((parsed.target == "skinny") != row.skinny) return "target and skinny";
+  if (row.skinny) {
+    if ((parsed.types == "f32") != (row.path == Path::Portable)) return "types and path";
+    const bool is_exact = row.reduction == Reduction::ExactI32;
+    if (!is_exact && row.reduction != Reduction::SlicedF32) return "target and reduction";
+    return is_exact == row.operands.has(DType::I8) ? "" : "i8";
+  }
   if ((parsed.target == "simt") != (row.path == Path::Portable)) return "target and path";
   const Reduction sum_of_halves =
       row.form == cuda::TileForm::None ? Reduction::SequentialF32 : Reduction::WgmmaF32;

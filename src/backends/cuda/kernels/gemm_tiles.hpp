@@ -16,6 +16,7 @@ constexpr TileConfig kTiles[] = {
              TileForm::form, bytes, promotes, TileTypes::types == TileTypes::f8block},
 #define GIRIH_CUDA_SIMT_GEMM(...)
 #define GIRIH_CUDA_FAST_F32(...)
+#define GIRIH_CUDA_SKINNY(...)
 #define GIRIH_CUDA_ELEMENTWISE(...)
 #include "backends/cuda/kernels.inc"
 #undef GIRIH_CUDA_WGMMA_OF
@@ -28,6 +29,7 @@ constexpr TileTypes kTileTypes[] = {
 #define GIRIH_CUDA_WGMMA_OF(types, ...) TileTypes::types,
 #include "backends/cuda/kernels.inc"
 #undef GIRIH_CUDA_ELEMENTWISE
+#undef GIRIH_CUDA_SKINNY
 #undef GIRIH_CUDA_FAST_F32
 #undef GIRIH_CUDA_SIMT_GEMM
 #undef GIRIH_CUDA_WGMMA_OF

@@ -1,0 +1,9 @@
+#include "backends/cuda/kernels/gemm_skinny.cuh"
+
+namespace girih::inline v0::cuda {
+
+const void* gemm_skinny_bf16(SkinnyForm form, int rows) {
+  return skinny_kernel_of<Element::BF16>(form, rows);
+}
+
+}  // namespace girih::inline v0::cuda

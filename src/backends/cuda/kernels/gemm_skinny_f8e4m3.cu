@@ -1,0 +1,9 @@
+#include "backends/cuda/kernels/gemm_skinny.cuh"
+
+namespace girih::inline v0::cuda {
+
+const void* gemm_skinny_f8e4m3(SkinnyForm form, int rows) {
+  return skinny_kernel_of<Element::F8E4M3>(form, rows);
+}
+
+}  // namespace girih::inline v0::cuda

@@ -1,0 +1,72 @@
+#pragma once
+// Single instructions of skinny products. A test has another file of this name, for the host.
+
+#include <cstdint>
+
+#include "plan/cuda_gemm_tile.hpp"
+
+namespace girih::inline v0::cuda {
+
+// Weights are read once: they leave no trace in L1. Where a row of K is 64 bytes an instruction, L2
+// asks memory for 256 at once: 4 to 7 % faster; a row of columns is 128 and gets no faster by it.
+template <bool kAlongK>
+__device__ __forceinline__ uint4 load_streamed(const void* from) {
+  uint4 v;
+  if constexpr (kAlongK) {
+    asm volatile("ld.global.L1::no_allocate.L2::256B.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "l"(from));
+  } else {
+    asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "l"(from));
+  }
+  return v;
+}
+// The short side is read by every block.
+__device__ __forceinline__ void load_kept(const void* from, uint4& v) {
+  asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+               : "l"(from));
+}
+__device__ __forceinline__ void load_kept(const void* from, uint2& v) {
+  asm volatile("ld.global.v2.u32 {%0, %1}, [%2];" : "=r"(v.x), "=r"(v.y) : "l"(from));
+}
+
+// d += a b: 16 columns of W by 8 rows of X over a depth of 32 bytes.
+template <Element kType, class Sum>
+__device__ __forceinline__ void multiply(Sum (&d)[4], std::uint32_t a0, std::uint32_t a1,
+                                         std::uint32_t a2, std::uint32_t a3, std::uint32_t b0,
+                                         std::uint32_t b1) {
+  if constexpr (kType == Element::I8) {
+    asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+        "{%8, %9}, {%0, %1, %2, %3};"
+        : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
+        : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+  } else if constexpr (kType == Element::BF16) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+        "{%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+  } else {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+        "{%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+  }
+}
+
+// The low (or high) two 8-bit floats of a word as f16, exactly.
+template <Element kType, bool kHigh>
+__device__ __forceinline__ std::uint32_t widen_pair(std::uint32_t word) {
+  std::uint32_t pair;
+  const auto half = static_cast<std::uint16_t>(kHigh ? word >> 16 : word);
+  if constexpr (kType == Element::F8E4M3) {
+    asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(pair) : "h"(half));
+  } else {
+    asm("cvt.rn.f16x2.e5m2x2 %0, %1;" : "=r"(pair) : "h"(half));
+  }
+  return pair;
+}
+
+}  // namespace girih::inline v0::cuda

@@ -1,0 +1,133 @@
+#include "plan/cuda_skinny.hpp"
+
+#include <algorithm>
+
+#include "core/checked.hpp"
+
+namespace girih::inline v0 {
+namespace {
+
+using cuda::SkinnyForm;
+
+constexpr std::int64_t kMostUnits = std::int64_t{1} << 31;
+// Measured on an H200: 7 to 8 warps a multiprocessor, all of them at once, read fastest; twice as
+// many took 3 to 8 % longer, as their sums do. Of more columns than that, blocks of four slices.
+constexpr std::int64_t kWarpsPerMultiprocessor = 8;
+constexpr int kLeastWarps = 4;             // of a block
+constexpr std::int64_t kLeastDepth = 2;    // units of K in a slice of a block,
+constexpr std::int64_t kClusterDepth = 4;  // and of a cluster
+constexpr int kInvariantSlices = 4;
+constexpr double kLaunch = 2.3e-6;    // seconds, the first bytes and the exchange of sums included
+constexpr double kRowSums = 0.3e-12;  // an element of C
+constexpr double kMemoryShare = 0.873;  // of the nominal bandwidth that reads reach
+constexpr double kGatheredShare = 0.15;
+
+/// An operand as a skinny kernel sees it.
+struct Side {
+  std::int64_t extent = 0;  ///< rows of X, columns of W
+  std::int64_t stride = 0, k_stride = 0, batch_stride = 0;
+  std::int64_t alignment = 0;
+};
+
+Side side_of(const MatrixLayout& x, std::int64_t extent, std::int64_t stride, std::int64_t k_stride,
+             std::int64_t batch) noexcept {
+  return {extent, stride, k_stride, batch > 1 ? x.batch_stride : 0, x.alignment};
+}
+
+/// Rows `ld` apart of 16-byte pieces.
+bool has_pieces(const Side& x, std::int64_t ld, int bytes) noexcept {
+  const auto is_whole = [bytes](std::int64_t elements) { return elements * bytes % 16 == 0; };
+  return x.alignment >= 16 && is_whole(ld) && is_whole(x.batch_stride);
+}
+
+SkinnyForm form_of(const Side& x, const Side& w, std::int64_t k, int bytes) noexcept {
+  const int piece = cuda::skinny_piece(bytes);
+  const bool reads_x =
+      x.k_stride == 1 && k % piece == 0 && has_pieces(x, x.extent > 1 ? x.stride : 0, bytes);
+  if (!reads_x) return SkinnyForm::Gathered;
+  if (w.k_stride == 1 && w.extent >= cuda::skinny_columns(bytes, SkinnyForm::AlongK) &&
+      has_pieces(w, w.stride, bytes)) {
+    return SkinnyForm::AlongK;
+  }
+  const bool is_whole = w.stride == 1 && w.extent % piece == 0;
+  return is_whole && has_pieces(w, w.k_stride, bytes) ? SkinnyForm::AlongColumns
+                                                      : SkinnyForm::Gathered;
+}
+
+/// Slices and groups of a block, and blocks of a cluster.
+void set_slices(const GemmProblem& problem, std::int64_t columns, int multiprocessors,
+                CudaSkinnyLaunch& launch) noexcept {
+  const int width = cuda::skinny_columns(launch.bytes, launch.form);
+  const std::int64_t depth = ceil_div(problem.k, std::int64_t{cuda::skinny_unit(launch.bytes)});
+  const std::int64_t units = ceil_div(columns, std::int64_t{width}) * launch.chunks * problem.batch;
+  const std::int64_t room = kWarpsPerMultiprocessor * multiprocessors;
+  const int most = cuda::skinny_most_warps(launch.bytes, launch.form, launch.rows);
+  const auto fits = [&](std::int64_t slices, std::int64_t least_depth) {
+    return slices * least_depth <= depth && units * slices <= room;
+  };
+  if (problem.reproducibility == Reproducibility::RowInvariant) {
+    launch.slices = kInvariantSlices;
+  } else if (!fits(2, kLeastDepth)) {
+    while (launch.slices < kLeastWarps && 2 * launch.slices * kLeastDepth <= depth) {
+      launch.slices *= 2;
+    }
+  } else {
+    while (launch.slices < most && fits(2 * launch.slices, kLeastDepth)) launch.slices *= 2;
+    while (launch.slices == most && launch.cluster < 8 &&
+           fits(2 * launch.slices * launch.cluster, kClusterDepth)) {
+      launch.cluster *= 2;
+    }
+  }
+  launch.groups = std::max(1, kLeastWarps / launch.slices);
+  launch.tiles = ceil_div(columns, std::int64_t{width} * launch.groups);
+}
+
+}  // namespace
+
+CudaSkinnyLaunch cuda_skinny_launch(const GemmProblem& problem, int multiprocessors) noexcept {
+  CudaSkinnyLaunch launch;
+  launch.swapped = problem.n < problem.m;
+  launch.bytes = bit_width(problem.a.dtype) / 8;
+  const Side a =
+      side_of(problem.a, problem.m, problem.a.row_stride, problem.a.column_stride, problem.batch);
+  const Side b =
+      side_of(problem.b, problem.n, problem.b.column_stride, problem.b.row_stride, problem.batch);
+  const Side &x = launch.swapped ? b : a, &w = launch.swapped ? a : b;
+  launch.form = form_of(x, w, problem.k, launch.bytes);
+  launch.rows = cuda::skinny_rows(launch.bytes, launch.form, x.extent);
+  launch.chunks = ceil_div(x.extent, std::int64_t{launch.rows});
+  set_slices(problem, w.extent, multiprocessors, launch);
+  return launch;
+}
+
+GemmSelection cuda_skinny_candidate(const GemmProblem& problem, const KernelInfo& kernel,
+                                    const SelectionContext& context) noexcept {
+  const DeviceInfo& device = *context.device;
+  GemmSelection choice;
+  const bool is_forced = context.forced_kernel == kernel.name;
+  const bool is_skinny = std::min(problem.m, problem.n) <= kernel.tile_m;
+  const bool is_bound = problem.reproducibility == Reproducibility::RowInvariant &&
+                        kernel.reduction != Reduction::ExactI32;
+  if (!is_forced && (!is_skinny || is_bound)) return choice;
+  if (problem.is_empty()) {
+    choice.kernel = &kernel;
+    return choice;
+  }
+  const CudaSkinnyLaunch launch = cuda_skinny_launch(problem, device.multiprocessors);
+  const auto tiles = checked_mul(launch.tiles, launch.chunks);
+  const auto units = tiles ? checked_mul(*tiles, problem.batch) : std::nullopt;
+  if (!units || *units * launch.cluster >= kMostUnits || problem.k >= kMostUnits) return choice;
+  choice.kernel = &kernel;
+  choice.swaps_sides = launch.swapped;
+  choice.split_k = launch.slices * launch.cluster;
+  choice.split_kind = choice.split_k > 1 ? SplitKind::Cluster : SplitKind::None;
+  const double share = launch.form == SkinnyForm::Gathered ? kGatheredShare : kMemoryShare;
+  const double elements = static_cast<double>(problem.m) * static_cast<double>(problem.n) *
+                          static_cast<double>(problem.batch);
+  choice.predicted_seconds =
+      kLaunch + elements * kRowSums +
+      problem.bytes() * static_cast<double>(launch.chunks) / (device.memory_gb_per_s * 1e9 * share);
+  return choice;
+}
+
+}  // namespace girih::inline v0

@@ -1,0 +1,177 @@
+#include "plan/cuda_skinny.hpp"
+
+#include <gtest/gtest.h>
+#include <set>
+#include <vector>
+
+#include "backends/cuda/device.hpp"
+#include "core/checked.hpp"
+#include "support/expect.hpp"
+
+// Products with few rows on GPUs, without one.
+
+namespace girih {
+namespace {
+
+using cuda::SkinnyForm;
+using testing::must;
+
+GemmSpec spec(std::int64_t m, std::int64_t n, std::int64_t k, bool along_k = true,
+              DType operands = DType::BF16) {
+  GemmSpec result{.a = {operands, {m, k}, {k, 1}, 0},
+                  .b = {operands, {k, n}, {n, 1}, 0},
+                  .c = {DType::F32, {m, n}, {n, 1}, 0}};
+  if (along_k) result.b.strides = {1, k};
+  return result;
+}
+GemmProblem problem(const GemmSpec& spec) {
+  return must(check(spec));
+}
+CudaSkinnyLaunch launch_of(const GemmSpec& spec) {
+  return cuda_skinny_launch(problem(spec), 132);
+}
+SelectionContext context(std::string_view forced = "") {
+  return {.device = find_fixture("h200"),
+          .kernels = cuda::kernel_table(),
+          .threads = 1,
+          .forced_kernel = forced};
+}
+GemmSelection chosen(const GemmSpec& spec) {
+  return must(select(problem(spec), context()));
+}
+
+constexpr SkinnyForm kForms[] = {SkinnyForm::AlongK, SkinnyForm::AlongColumns,
+                                 SkinnyForm::Gathered};
+constexpr DType kTypes[] = {DType::F32, DType::BF16,   DType::F16,
+                            DType::I8,  DType::F8E4M3, DType::F8E5M2};
+
+TEST(CudaSkinnyGeometry, StepsAlongColumnsTakeEveryKOnce) {
+  for (const int bytes : {1, 2, 4}) {
+    const int unit = cuda::skinny_unit(bytes), steps = unit / 32;
+    std::multiset<int> taken;
+    for (int step = 0; step < steps; ++step) {
+      for (int t = 0; t < 4; ++t) {
+        for (int i = 0; i < 8; ++i) {
+          taken.insert(cuda::skinny_step_depth(bytes, step) + cuda::skinny_row(bytes, t, i));
+        }
+      }
+    }
+    ASSERT_EQ(taken.size(), static_cast<std::size_t>(unit));
+    for (int k = 0; k < unit; ++k) EXPECT_EQ(taken.count(k), 1U) << bytes << " bytes, K " << k;
+    EXPECT_EQ(cuda::skinny_step_depth(bytes, steps), unit);
+    // Each lane has the K that its pieces have where K is contiguous.
+    const int piece = cuda::skinny_piece(bytes);
+    for (int t = 0; t < 4; ++t) {
+      for (int i = 0; i < 8; ++i) EXPECT_EQ(cuda::skinny_row(bytes, t, i) / piece % 4, t);
+    }
+  }
+}
+
+TEST(CudaSkinnyGeometry, BlocksFitWithoutAskingForMoreSharedMemory) {
+  for (const int bytes : {1, 2, 4}) {
+    for (const SkinnyForm form : kForms) {
+      for (const std::int64_t m : {1, 4, 5, 8, 9, 16}) {
+        const int rows = cuda::skinny_rows(bytes, form, m);
+        const int warps = cuda::skinny_most_warps(bytes, form, rows);
+        EXPECT_GE(rows, m);
+        EXPECT_GE(warps, 4);
+        EXPECT_LE(cuda::skinny_shared_bytes(bytes, form, rows, warps), 48 << 10);
+        // Registers of a multiprocessor: at least 128 a thread.
+        const int blocks = cuda::skinny_least_blocks(bytes, form, rows);
+        EXPECT_LE(blocks * warps * 32 * 128, 65536);
+      }
+    }
+  }
+}
+
+TEST(CudaSkinnyLaunch, EveryColumnAndSliceHasOneWarp) {
+  for (const DType type : kTypes) {
+    for (const bool along_k : {false, true}) {
+      for (const std::int64_t m : {1, 5, 16}) {
+        for (const std::int64_t n : {1, 32, 1000, 14336, 128256}) {
+          for (const std::int64_t k : {1, 160, 4096, 14336, 100000}) {
+            const CudaSkinnyLaunch x = launch_of(spec(m, n, k, along_k, type));
+            const bool swapped = n < m;
+            ASSERT_EQ(x.swapped, swapped);
+            const std::int64_t columns = swapped ? m : n;
+            const int width = cuda::skinny_columns(x.bytes, x.form) * x.groups;
+            EXPECT_GE(x.tiles * width, columns);
+            EXPECT_LT((x.tiles - 1) * width, columns);
+            EXPECT_LE(x.groups * x.slices, cuda::skinny_most_warps(x.bytes, x.form, x.rows));
+            EXPECT_TRUE(x.cluster == 1 || x.cluster == 2 || x.cluster == 4 || x.cluster == 8);
+            const std::int64_t depth = ceil_div(k, std::int64_t{cuda::skinny_unit(x.bytes)});
+            EXPECT_TRUE(x.slices == 1 || depth >= 2 * x.slices * x.cluster);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(CudaSkinnyLaunch, ReadsInPiecesWhatLiesInPieces) {
+  EXPECT_EQ(launch_of(spec(3, 96, 128)).form, SkinnyForm::AlongK);
+  EXPECT_EQ(launch_of(spec(3, 96, 128, false)).form, SkinnyForm::AlongColumns);
+  EXPECT_EQ(launch_of(spec(3, 96, 129)).form, SkinnyForm::Gathered) << "K in no whole pieces";
+  EXPECT_EQ(launch_of(spec(3, 16, 128)).form, SkinnyForm::Gathered) << "no whole tile";
+  EXPECT_EQ(launch_of(spec(3, 97, 128, false)).form, SkinnyForm::Gathered);
+  GemmSpec x = spec(3, 96, 128);
+  x.b.offset = 1;
+  EXPECT_EQ(launch_of(x).form, SkinnyForm::Gathered) << "W begins inside a piece";
+  x = spec(3, 96, 128);
+  x.a.strides = {132, 1};
+  EXPECT_EQ(launch_of(x).form, SkinnyForm::Gathered) << "so do rows of X";
+  x = spec(1, 96, 128);
+  x.a.strides = {131, 1};
+  EXPECT_EQ(launch_of(x).form, SkinnyForm::AlongK) << "one row has no distance to the next";
+  x = spec(3, 96, 128);
+  x.a.strides = {1, 3};
+  EXPECT_EQ(launch_of(x).form, SkinnyForm::Gathered) << "X along its rows";
+  // A is the long side: it is W, along K.
+  x = spec(96, 3, 128);
+  EXPECT_TRUE(launch_of(x).swapped);
+  EXPECT_EQ(launch_of(x).form, SkinnyForm::AlongK);
+}
+
+TEST(CudaSkinnyLaunch, SlicesOfInvariantRowsDependOnNeitherMNorLayout) {
+  std::set<int> slices;
+  for (const bool along_k : {false, true}) {
+    for (const std::int64_t m : {1, 7, 16, 17, 300}) {
+      GemmSpec x = spec(m, 1000, 4100, along_k);
+      x.reproducibility = Reproducibility::RowInvariant;
+      const CudaSkinnyLaunch launch = launch_of(x);
+      slices.insert(launch.slices * launch.cluster);
+    }
+  }
+  EXPECT_EQ(slices.size(), 1U);
+}
+
+TEST(CudaSkinnySelect, TakesFewRowsOrColumnsOfEveryType) {
+  for (const DType type : kTypes) {
+    for (const std::int64_t m : {1, 2, 8, 16}) {
+      for (const bool along_k : {false, true}) {
+        EXPECT_TRUE(chosen(spec(m, 14336, 4096, along_k, type)).kernel->skinny) << m;
+        EXPECT_TRUE(chosen(spec(14336, m, 4096, true, type)).kernel->skinny) << m;
+      }
+    }
+  }
+  EXPECT_FALSE(chosen(spec(17, 14336, 4096)).kernel->skinny);
+  EXPECT_FALSE(chosen(spec(14336, 17, 4096)).kernel->skinny);
+  EXPECT_EQ(chosen(spec(1, 14336, 4096)).workspace_bytes, 0);
+}
+
+TEST(CudaSkinnySelect, LeavesInvariantRowsToTheClassThatTakesAnyM) {
+  for (const DType type : {DType::F32, DType::BF16}) {
+    GemmSpec x = spec(1, 14336, 4096, true, type);
+    x.reproducibility = Reproducibility::RowInvariant;
+    EXPECT_FALSE(chosen(x).kernel->skinny);
+    const auto forced =
+        type == DType::F32 ? "cuda_gemm_f32_16x32_skinny" : "cuda_gemm_16bit_16x32_skinny";
+    EXPECT_TRUE(must(select(problem(x), context(forced))).kernel->skinny);
+  }
+  GemmSpec exact = spec(1, 14336, 4096, true, DType::I8);
+  exact.reproducibility = Reproducibility::RowInvariant;
+  EXPECT_TRUE(chosen(exact).kernel->skinny);
+}
+
+}  // namespace
+}  // namespace girih
