@@ -21,7 +21,7 @@ struct F32Tile {
 
 constexpr F32Tile kF32Tiles[] = {
     {256, 128, 16, 8, 8, 1},
-    {128, 128, 8, 8, 8, 2},
+    {128, 128, 16, 8, 8, 2},
     {128, 64, 8, 8, 16, 3},
     {64, 64, 8, 4, 16, 4},
 };
@@ -45,26 +45,33 @@ constexpr int f32_shared_bytes(F32Tile t) {
 }
 
 // How one operand is copied into shared memory. Wide: pieces of 16 bytes along its extent, which is
-// contiguous and aligned. Else element by element, with any strides.
-//
+// contiguous and aligned. AlongK: element by element, neighbouring threads along K. Any: element by
+// element, along whichever has the smaller stride.
+enum class F32Load : std::uint8_t { Wide, AlongK, Any };
+
 // Copy `pass` of a thread begins at element (extent, k) = (first + pass * extent_step, first_k +
 // pass * k_step) of a stage.
 struct F32Copy {
   int first = 0, first_k = 0;
   int extent_step = 0, k_step = 0;
 };
-constexpr int f32_passes(int extent, int depth, int threads, bool wide) {
-  return extent * depth / (wide ? 4 : 1) / threads;
+constexpr int f32_passes(int extent, int depth, int threads, F32Load load) {
+  return extent * depth / (load == F32Load::Wide ? 4 : 1) / threads;
 }
-// `along_k`: neighbouring threads walk k.
-constexpr F32Copy f32_copy(int extent, int depth, int threads, bool wide, bool along_k,
+constexpr F32Copy f32_copy(int extent, int depth, int threads, F32Load load, bool along_k,
                            int thread) {
-  if (wide) {
+  if (load == F32Load::Wide) {
     const int pieces = extent / 4;
     return {thread % pieces * 4, thread / pieces, 0, threads / pieces};
   }
-  if (along_k) return {thread / depth, thread % depth, threads / depth, 0};
+  if (load == F32Load::AlongK || along_k) {
+    return {thread / depth, thread % depth, threads / depth, 0};
+  }
   return {thread % extent, thread / extent, 0, threads / extent};
+}
+// Copies of a stage are spread over all of its k but the last: those before step d, of `passes`.
+constexpr int f32_passes_before(int d, int depth, int passes) {
+  return d >= depth - 1 ? passes : d * passes / (depth - 1);
 }
 
 // Which tile of C unit u of a slice is: bands of kF32Band rows of tiles, each walked column by

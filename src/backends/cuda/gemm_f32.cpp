@@ -15,11 +15,13 @@ namespace {
 
 constexpr std::int64_t kMaxUnits = std::numeric_limits<std::int32_t>::max();
 
-/// Whether pieces of 16 bytes along the extent can be copied.
-bool is_wide(const std::byte* data, std::int64_t extent_stride, std::int64_t k_stride,
-             std::int64_t k, std::int64_t batch, std::int64_t batch_stride) noexcept {
-  return extent_stride == 1 && (k <= 1 || k_stride % 4 == 0) &&
-         (batch <= 1 || batch_stride % 4 == 0) && std::bit_cast<std::uintptr_t>(data) % 16 == 0;
+F32Load load_of(const std::byte* data, std::int64_t extent_stride, std::int64_t k_stride,
+                std::int64_t k, std::int64_t batch, std::int64_t batch_stride) noexcept {
+  const bool is_wide = extent_stride == 1 && (k <= 1 || k_stride % 4 == 0) &&
+                       (batch <= 1 || batch_stride % 4 == 0) &&
+                       std::bit_cast<std::uintptr_t>(data) % 16 == 0;
+  if (is_wide) return F32Load::Wide;
+  return extent_stride < k_stride ? F32Load::Any : F32Load::AlongK;
 }
 
 struct Product {
@@ -52,9 +54,9 @@ struct Product {
     p.only_if = only_if;
     const void* const kernel =
         gemm_f32_kernel(static_cast<int>(&tile - kF32Tiles),
-                        is_wide(operands.a, problem.a.row_stride, problem.a.column_stride,
+                        load_of(operands.a, problem.a.row_stride, problem.a.column_stride,
                                 problem.k, problem.batch, problem.a.batch_stride),
-                        is_wide(operands.b, problem.b.column_stride, problem.b.row_stride,
+                        load_of(operands.b, problem.b.column_stride, problem.b.row_stride,
                                 problem.k, problem.batch, problem.b.batch_stride));
     std::int64_t units = tiles() * splits * problem.batch;
     // What will likely do nothing is over sooner with few blocks.

@@ -114,19 +114,44 @@ int row_unit(const Move& move, const Dimensions& dimensions) noexcept {
   if (last.extent > 1 && (last.destination != 1 || (!is_fill && last.source != 1))) return 0;
   const std::size_t inner = dimensions.rank - 1;
   const std::uintptr_t bits = places(move, dimensions, inner, inner);
-  if (move.op == Op::Cast) return bits % 16 == 0 && last.extent >= kCastUnit ? 16 : 0;
+  if (move.op == Op::Cast) {
+    return bits % 16 == 0 && last.extent >= cast_unit(move.destination_bytes) ? 16 : 0;
+  }
   // A row shorter than the widest access takes one that it fills.
   const auto row = static_cast<std::uint64_t>(last.extent * move.destination_bytes);
   const auto widest = std::min<std::uint64_t>(16, std::bit_floor(row));
   return static_cast<int>(std::min<std::uint64_t>(widest, bits == 0 ? 16 : bits & -bits));
 }
 
+/// Elements before the first multiple of 16 bytes, where both sides have as many in every row and
+/// wider accesses come of it; else 0.
+std::int64_t heads_of(const Move& move, const Dimensions& dimensions, int unit) noexcept {
+  if (move.op == Op::Cast || unit == 16) return 0;
+  const auto to = std::bit_cast<std::uintptr_t>(move.destination),
+             from = move.op == Op::Fill ? to : std::bit_cast<std::uintptr_t>(move.source);
+  std::uintptr_t strides = 0;
+  for (std::size_t i = 0; i + 1 < dimensions.rank; ++i) {
+    const MoveDimension& d = dimensions.at[i];
+    strides |= static_cast<std::uintptr_t>(d.destination * move.destination_bytes);
+    if (move.op != Op::Fill) strides |= static_cast<std::uintptr_t>(d.source * move.source_bytes);
+  }
+  const std::int64_t heads =
+      static_cast<std::int64_t>((16 - to % 16) % 16) / move.destination_bytes;
+  const bool helps = strides % 16 == 0 && (to ^ from) % 16 == 0 &&
+                     dimensions.last().extent - heads >= 16 / move.destination_bytes;
+  return helps ? heads : 0;
+}
+
 Status add_rows(const Move& move, const Dimensions& dimensions, int unit, int multiprocessors,
                 LaunchSink& sink) noexcept {
   const bool is_cast = move.op == Op::Cast;
-  const int of_unit = is_cast ? kCastUnit : std::max(unit / move.destination_bytes, 1);
+  const std::int64_t heads = heads_of(move, dimensions, unit);
+  if (heads > 0) unit = 16;
+  const int of_unit =
+      is_cast ? cast_unit(move.destination_bytes) : std::max(unit / move.destination_bytes, 1);
   const std::int64_t row = dimensions.last().extent, rows = dimensions.size() / row;
-  const std::int64_t row_units = row / of_unit, row_tails = row % of_unit;
+  const std::int64_t row_units = (row - heads) / of_unit,
+                     row_tails = heads + (row - heads) % of_unit;
   if (rows * std::max(row_units, row_tails) > kMaxUnits) {
     const MoveDimension& outermost = dimensions.at[0];
     // Of one row, a multiple of every unit.
@@ -134,31 +159,46 @@ Status add_rows(const Move& move, const Dimensions& dimensions, int unit, int mu
         round_up(ceil_div(outermost.extent, 2), dimensions.rank == 1 ? 64 : 1);
     return in_pieces(move, dimensions, half, multiprocessors, sink);
   }
+  const auto count = [](std::int64_t n) { return static_cast<std::uint32_t>(n); };
+  const auto divisor = [&](std::int64_t n) {
+    return make_divisor(count(std::max<std::int64_t>(n, 1)));
+  };
   MoveParams p;
   p.source = move.source;
   p.destination = move.destination;
   p.outer = outer_of(move, dimensions, dimensions.rank - 1, dimensions.rank - 1);
-  p.units = static_cast<std::uint32_t>(rows * row_units);
-  p.row_units = make_divisor(static_cast<std::uint32_t>(std::max<std::int64_t>(row_units, 1)));
-  p.tails = static_cast<std::uint32_t>(rows * row_tails);
-  p.row_tails = make_divisor(static_cast<std::uint32_t>(std::max<std::int64_t>(row_tails, 1)));
-  p.source_tail = row_units * of_unit * move.source_bytes;
-  p.destination_tail = row_units * of_unit * move.destination_bytes;
+  p.units = count(rows * row_units);
+  p.row_units = divisor(row_units);
+  p.tails = count(rows * row_tails);
+  p.row_tails = divisor(row_tails);
+  p.heads = count(heads);
+  p.head_bytes = heads * move.destination_bytes;
+  p.source_tail = (heads + row_units * of_unit) * move.source_bytes;
+  p.destination_tail = (heads + row_units * of_unit) * move.destination_bytes;
   p.bytes = move.destination_bytes;
   p.pattern = move.pattern;
   for (int bytes = p.bytes; bytes < 8; bytes *= 2) {
     p.pattern = (p.pattern & ((std::uint64_t{1} << (8 * bytes)) - 1)) *
                 (1 + (std::uint64_t{1} << (8 * bytes)));
   }
+  // A row of more than one piece, so that few lanes are idle.
+  const int chunk = move_chunk(unit);
+  if (move.op == Op::Copy && row_units > 2 * chunk) {
+    const std::int64_t row_chunks = ceil_div(row_units, std::int64_t{chunk});
+    p.chunks = count(rows * row_chunks);
+    p.row_chunks = divisor(row_chunks);
+  }
   const void* const function = is_cast ? cast_rows_kernel(move.source_type, move.destination_type)
                                : move.op == Op::Fill ? fill_rows_kernel(unit)
                                                      : copy_rows_kernel(unit);
-  const std::int64_t in_flight = move.op == Op::Copy ? 4 : 1;
-  const std::int64_t threads = std::max<std::int64_t>(ceil_div(p.units, in_flight), p.tails);
-  return sink.add({.function = function,
-                   .grid = grid_for(ceil_div(threads, kMoveThreads), 8, multiprocessors),
-                   .block = kMoveThreads,
-                   .params = &p});
+  const std::int64_t in_flight = move.op == Op::Fill || (is_cast && of_unit == 8) ? 1 : 4;
+  const std::int64_t threads = std::max({ceil_div(std::int64_t{p.units}, in_flight),
+                                         std::int64_t{32} * p.chunks, std::int64_t{p.tails}});
+  return sink.add(
+      {.function = function,
+       .grid = grid_for(ceil_div(threads, std::int64_t{kMoveThreads}), 8, multiprocessors),
+       .block = kMoveThreads,
+       .params = &p});
 }
 
 /// The dimension along which the source has neighbours, where a transpose can take the move; else
@@ -201,8 +241,9 @@ Status add_transpose(const Move& move, const Dimensions& dimensions, std::size_t
   const std::uintptr_t bits = places(move, dimensions, x, y) |
                               static_cast<std::uintptr_t>(p.source_row | p.destination_row);
   return sink.add({.function = transpose_kernel(bytes, bits % 4 == 0),
-                   .grid = grid_for(p.tiles, 6, multiprocessors),
+                   .grid = grid_for(p.tiles, bytes == 1 ? 3 : 6, multiprocessors),
                    .block = kMoveThreads,
+                   .shared = static_cast<unsigned>(transpose_shared_bytes(bytes)),
                    .params = &p});
 }
 

@@ -20,11 +20,15 @@ TEST(CudaF32Tile, EveryElementOfAStageIsCopiedOnce) {
   for (const F32Tile& tile : kF32Tiles) {
     const int threads = f32_threads(tile);
     for (const int extent : {tile.rows, tile.cols}) {
-      for (const auto& [wide, along_k] : {std::pair{true, false}, {false, false}, {false, true}}) {
+      for (const auto& [load, along_k] : {std::pair{F32Load::Wide, false},
+                                          {F32Load::AlongK, false},
+                                          {F32Load::Any, false},
+                                          {F32Load::Any, true}}) {
+        const bool wide = load == F32Load::Wide;
         std::vector<int> copied(static_cast<std::size_t>(extent * tile.depth));
-        const int passes = f32_passes(extent, tile.depth, threads, wide);
+        const int passes = f32_passes(extent, tile.depth, threads, load);
         for (int thread = 0; thread < threads; ++thread) {
-          const F32Copy copy = f32_copy(extent, tile.depth, threads, wide, along_k, thread);
+          const F32Copy copy = f32_copy(extent, tile.depth, threads, load, along_k, thread);
           for (int pass = 0; pass < passes; ++pass) {
             for (int e = 0; e < (wide ? 4 : 1); ++e) {
               const int at = copy.first + pass * copy.extent_step + e;
@@ -41,11 +45,24 @@ TEST(CudaF32Tile, EveryElementOfAStageIsCopiedOnce) {
   }
 }
 
+TEST(CudaF32Tile, EveryPassIsMadeBeforeTheLastStep) {
+  for (const int depth : {8, 16}) {
+    for (const int passes : {1, 2, 4, 8, 16}) {
+      EXPECT_EQ(f32_passes_before(0, depth, passes), 0);
+      EXPECT_EQ(f32_passes_before(depth - 1, depth, passes), passes);
+      for (int d = 0; d + 1 < depth; ++d) {
+        EXPECT_LE(f32_passes_before(d, depth, passes), f32_passes_before(d + 1, depth, passes));
+      }
+    }
+  }
+}
+
 TEST(CudaF32Tile, AWarpThatWritesNeighbouringKMeetsFewBanksTwice) {
   for (const F32Tile& tile : kF32Tiles) {
     std::set<int> banks;
     for (int thread = 0; thread < 32; ++thread) {
-      const F32Copy copy = f32_copy(tile.rows, tile.depth, f32_threads(tile), false, true, thread);
+      const F32Copy copy =
+          f32_copy(tile.rows, tile.depth, f32_threads(tile), F32Load::AlongK, false, thread);
       banks.insert((copy.first_k * f32_row(tile.rows) + copy.first) % 32);
     }
     EXPECT_GE(banks.size() * static_cast<std::size_t>(tile.depth), 32U * 8);

@@ -67,15 +67,23 @@ class Host final : public cuda::LaunchSink {
                                : static_cast<const char*>(p.source) + at.source + source;
       move(static_cast<char*>(p.destination) + at.destination + destination, from, bytes);
     };
+    if (p.chunks != 0) {
+      // Pieces of whole warps cover a row, and nothing is in a second one.
+      const std::uint32_t chunk = static_cast<std::uint32_t>(cuda::move_chunk(unit));
+      EXPECT_GE(p.row_chunks.value * chunk, p.row_units.value);
+      EXPECT_LT((p.row_chunks.value - 1) * chunk, p.row_units.value);
+      EXPECT_EQ(p.chunks / p.row_chunks.value * p.row_units.value, p.units);
+    }
     for (std::uint32_t i = 0; i < p.units; ++i) {
       const std::uint32_t row = cuda::quotient(i, p.row_units);
-      const std::int64_t inside = std::int64_t{i - row * p.row_units.value} * unit;
+      const std::int64_t inside = p.head_bytes + std::int64_t{i - row * p.row_units.value} * unit;
       step(row, inside, inside, unit);
     }
     for (std::uint32_t i = 0; i < p.tails; ++i) {
       const std::uint32_t row = cuda::quotient(i, p.row_tails);
-      const std::int64_t inside = std::int64_t{i - row * p.row_tails.value} * p.bytes;
-      step(row, p.source_tail + inside, p.destination_tail + inside, p.bytes);
+      const std::uint32_t element = i - row * p.row_tails.value;
+      step(row, cuda::tail_offset(p, element, p.source_tail, p.bytes),
+           cuda::tail_offset(p, element, p.destination_tail, p.bytes), p.bytes);
     }
   }
 
@@ -189,6 +197,9 @@ TEST(CudaMoves, RowsTakeTheWidestAccessThatEveryAddressAllows) {
     EXPECT_EQ(run({{1000, 1, 1}}, bytes).widest, 16);
     EXPECT_EQ(run({{1003, 1, 1}}, bytes).widest, 16);
     EXPECT_EQ(run({{1003, 1, 1}}, bytes, 1, 0).widest, bytes);
+    EXPECT_EQ(run({{1003, 1, 1}}, bytes, 1, 1).widest, 16) << "what lies in front goes alone";
+    EXPECT_EQ(run({{7, 96, 112}, {67, 1, 1}}, bytes, 1, 1).widest, 16);
+    EXPECT_EQ(run({{7, 97, 112}, {67, 1, 1}}, bytes, 1, 1).widest, bytes);
     EXPECT_EQ(run({{5, 48, 64}, {33, 1, 1}}, bytes).widest, 16);
     EXPECT_EQ(run({{5, 49, 64}, {33, 1, 1}}, bytes).widest, bytes);
     EXPECT_EQ(run({{1, 1, 1}}, bytes).widest, bytes);
@@ -197,6 +208,12 @@ TEST(CudaMoves, RowsTakeTheWidestAccessThatEveryAddressAllows) {
     EXPECT_EQ(run({{9, 0, 100}, {33, 1, 1}}, bytes).ways, std::vector{Way::Rows});
   }
   EXPECT_EQ(run({{10, 32, 32}, {3, 1, 1}}, 4).widest, 8) << "two of three f32";
+}
+
+TEST(CudaMoves, LongRowsAreTakenInPieces) {
+  for (const int bytes : {1, 2, 4, 8}) {
+    EXPECT_EQ(run({{3, 9000, 9100}, {8999, 1, 1}}, bytes, 1, 0).ways, std::vector{Way::Rows});
+  }
 }
 
 TEST(CudaMoves, FillsRepeatTheElement) {

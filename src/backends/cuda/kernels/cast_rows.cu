@@ -1,4 +1,4 @@
-// Casts of rows: eight neighbouring elements a thread, in accesses of up to 16 bytes.
+// Casts of rows: a few neighbouring elements a thread, in accesses of up to 16 bytes.
 
 #include <bit>
 #include <cuda_bf16.h>
@@ -49,9 +49,9 @@ __device__ __forceinline__ std::uint32_t narrowed(float x) {
   }
 }
 
-template <Element kType>
-__device__ __forceinline__ void load_unit(const char* from, float (&v)[kCastUnit]) {
-  constexpr int kWords = kCastUnit * kSize<kType> / 4, kOfWord = 4 / kSize<kType>;
+template <Element kType, int kCount>
+__device__ __forceinline__ void load_unit(const char* from, float (&v)[kCount]) {
+  constexpr int kWords = kCount * kSize<kType> / 4, kOfWord = 4 / kSize<kType>;
   std::uint32_t words[kWords];
   if constexpr (kWords >= 4) {
 #pragma unroll
@@ -59,22 +59,24 @@ __device__ __forceinline__ void load_unit(const char* from, float (&v)[kCastUnit
       const uint4 x = reinterpret_cast<const uint4*>(from)[i];
       words[4 * i] = x.x, words[4 * i + 1] = x.y, words[4 * i + 2] = x.z, words[4 * i + 3] = x.w;
     }
-  } else {
+  } else if constexpr (kWords == 2) {
     const uint2 x = *reinterpret_cast<const uint2*>(from);
     words[0] = x.x, words[1] = x.y;
+  } else {
+    words[0] = *reinterpret_cast<const std::uint32_t*>(from);
   }
 #pragma unroll
-  for (int i = 0; i < kCastUnit; ++i) {
+  for (int i = 0; i < kCount; ++i) {
     constexpr std::uint32_t kMask = kSize<kType> == 4 ? ~0u : (1u << (8 * kSize<kType> % 32)) - 1;
     v[i] = widened<kType>(words[i / kOfWord] >> (i % kOfWord * 8 * kSize<kType>)&kMask);
   }
 }
-template <Element kType>
-__device__ __forceinline__ void store_unit(char* to, const float (&v)[kCastUnit]) {
-  constexpr int kWords = kCastUnit * kSize<kType> / 4, kOfWord = 4 / kSize<kType>;
+template <Element kType, int kCount>
+__device__ __forceinline__ void store_unit(char* to, const float (&v)[kCount]) {
+  constexpr int kWords = kCount * kSize<kType> / 4, kOfWord = 4 / kSize<kType>;
   std::uint32_t words[kWords] = {};
 #pragma unroll
-  for (int i = 0; i < kCastUnit; ++i) {
+  for (int i = 0; i < kCount; ++i) {
     words[i / kOfWord] |= narrowed<kType>(v[i]) << (i % kOfWord * 8 * kSize<kType>);
   }
   if constexpr (kWords >= 4) {
@@ -94,17 +96,28 @@ __global__ void __launch_bounds__(kMoveThreads) cast_rows(const __grid_constant_
   char* const destination = static_cast<char*>(p.destination);
   const std::uint32_t threads = gridDim.x * kMoveThreads,
                       thread = blockIdx.x * kMoveThreads + threadIdx.x;
-  for (std::uint32_t unit = thread; unit < p.units; unit += threads) {
-    MoveOffsets at;
-    std::int64_t inside = unit;
-    if (p.outer.count != 0) {
-      const std::uint32_t row = quotient(unit, p.row_units);
-      at = offsets_of(p.outer, row);
-      inside = unit - row * p.row_units.value;
+  constexpr int kUnit = cast_unit(kSize<kTo>), kInFlight = kUnit == 4 ? 4 : 1;
+  for (std::uint32_t first = thread; first < p.units; first += kInFlight * threads) {
+    float v[kInFlight][kUnit];
+    char* to[kInFlight];
+#pragma unroll
+    for (int i = 0; i < kInFlight; ++i) {
+      const std::uint32_t unit = first + i * threads;
+      if (unit >= p.units) continue;
+      MoveOffsets at;
+      std::int64_t inside = unit;
+      if (p.outer.count != 0) {
+        const std::uint32_t row = quotient(unit, p.row_units);
+        at = offsets_of(p.outer, row);
+        inside = unit - row * p.row_units.value;
+      }
+      load_unit<kFrom>(source + at.source + inside * kUnit * kSize<kFrom>, v[i]);
+      to[i] = destination + at.destination + inside * kUnit * kSize<kTo>;
     }
-    float v[kCastUnit];
-    load_unit<kFrom>(source + at.source + inside * kCastUnit * kSize<kFrom>, v);
-    store_unit<kTo>(destination + at.destination + inside * kCastUnit * kSize<kTo>, v);
+#pragma unroll
+    for (int i = 0; i < kInFlight; ++i) {
+      if (first + i * threads < p.units) store_unit<kTo>(to[i], v[i]);
+    }
   }
   for (std::uint32_t i = thread; i < p.tails; i += threads) {
     const std::uint32_t row = quotient(i, p.row_tails);

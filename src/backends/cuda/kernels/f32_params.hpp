@@ -2,6 +2,7 @@
 
 #include "backends/cuda/kernels/gemm_params.hpp"
 #include "backends/cuda/kernels/simt_params.hpp"
+#include "plan/cuda_f32_tile.hpp"
 
 namespace girih::inline v0::cuda {
 
@@ -20,9 +21,8 @@ struct F32Params {
   const std::uint32_t* only_if = nullptr;
 };
 
-/// The kernel of tile `tile` of kF32Tiles; an operand is `wide` where pieces of 16 bytes can be
-/// copied. Takes one F32Params; block f32_threads(tile), dynamic shared memory
+/// The kernel of tile `tile` of kF32Tiles, for operands that are loaded so. Takes one F32Params; block f32_threads(tile), dynamic shared memory
 /// f32_shared_bytes(tile), any grid.
-const void* gemm_f32_kernel(int tile, bool a_wide, bool b_wide);
+const void* gemm_f32_kernel(int tile, F32Load a, F32Load b);
 
 }  // namespace girih::inline v0::cuda

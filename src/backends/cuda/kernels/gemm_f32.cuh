@@ -6,6 +6,8 @@
 // A thread has groups of 4 rows, 16 apart, and of 4 columns, 32 apart: loads of a fragment are 16
 // bytes, and those of a warp contiguous.
 
+#include <type_traits>
+
 #include "backends/cuda/kernels/async_copy.cuh"
 #include "backends/cuda/kernels/f32_params.hpp"
 #include "backends/cuda/kernels/ptx.cuh"
@@ -14,54 +16,65 @@
 
 namespace girih::inline v0::cuda {
 
-/// Copies one operand, stage after stage.
-template <int kExtent, int kDepth, int kThreads, bool kWide>
+/// Copies one operand, stage after stage, a pass at a time.
+template <int kExtent, int kDepth, int kThreads, F32Load kLoad>
 struct F32Loader {
-  static constexpr int kPasses = f32_passes(kExtent, kDepth, kThreads, kWide);
+  static constexpr bool kWide = kLoad == F32Load::Wide;
+  static constexpr int kPasses = f32_passes(kExtent, kDepth, kThreads, kLoad);
+  static constexpr F32Copy kSteps = f32_copy(kExtent, kDepth, kThreads, kLoad, false, 0);
   static_assert(kPasses * kThreads * (kWide ? 4 : 1) == kExtent * kDepth);
 
-  const float* from;
-  std::int64_t pass_step, stage_step;  // elements
-  std::uint32_t to, to_step;           // bytes
-  int left;                            // of the extent, from this thread's first element on
-  int k, extent_step, k_step;
+  const char* from;
+  std::int64_t pass_step,
+      stage_step;              // bytes to the next pass, and from the last to the next stage
+  std::uint32_t to, own_step;  // bytes in shared memory; the step of Any
+  int left;                    // of the extent, from this thread's first element on
+  int k, own_extent_step, own_k_step;  // those of Any
 
   /// `data` is at the tile's first element of the extent and at the first k.
   __device__ __forceinline__ F32Loader(const float* data, std::int64_t extent_stride,
                                        std::int64_t k_stride, std::int64_t valid, bool along_k) {
-    const F32Copy copy = f32_copy(kExtent, kDepth, kThreads, kWide, along_k, threadIdx.x);
-    from = data + copy.first * extent_stride + copy.first_k * k_stride;
-    pass_step = copy.extent_step * extent_stride + copy.k_step * k_stride;
-    stage_step = kDepth * k_stride;
+    const F32Copy copy = f32_copy(kExtent, kDepth, kThreads, kLoad, along_k, threadIdx.x);
+    from =
+        reinterpret_cast<const char*>(data + copy.first * extent_stride + copy.first_k * k_stride);
+    pass_step = 4 * (copy.extent_step * extent_stride + copy.k_step * k_stride);
+    stage_step = 4 * kDepth * k_stride - (kPasses - 1) * pass_step;
     to = 4 * (copy.first_k * f32_row(kExtent) + copy.first);
-    to_step = 4 * (copy.k_step * f32_row(kExtent) + copy.extent_step);
+    own_step = 4 * (copy.k_step * f32_row(kExtent) + copy.extent_step);
     left = static_cast<int>(valid < kExtent ? valid : kExtent) - copy.first;
     k = copy.first_k;
-    extent_step = copy.extent_step;
-    k_step = copy.k_step;
+    own_extent_step = copy.extent_step;
+    own_k_step = copy.k_step;
   }
 
-  /// `kWhole`: neither the extent nor `k_left` ends inside this stage. What is beyond is 0.
+  [[nodiscard]] __device__ __forceinline__ int extent_step() const {
+    return kLoad == F32Load::Any ? own_extent_step : kSteps.extent_step;
+  }
+  [[nodiscard]] __device__ __forceinline__ int k_step() const {
+    return kLoad == F32Load::Any ? own_k_step : kSteps.k_step;
+  }
+  [[nodiscard]] __device__ __forceinline__ std::uint32_t step() const {
+    return kLoad == F32Load::Any ? own_step
+                                 : 4 * (kSteps.k_step * f32_row(kExtent) + kSteps.extent_step);
+  }
+
+  /// Passes in order. `kWhole`: neither the extent nor `k_left` ends inside this stage. What is
+  /// beyond is 0.
   template <bool kWhole>
-  __device__ __forceinline__ void load(std::uint32_t stage, int k_left) {
-    const float* source = from;
-#pragma unroll
-    for (int pass = 0; pass < kPasses; ++pass) {
-      const std::uint32_t at = stage + to + pass * to_step;
-      if constexpr (kWhole) {
-        ptx::copy_async<kWide ? 16 : 4>(at, source);
-      } else {
-        const int here = k + pass * k_step < k_left ? left - pass * extent_step : 0;
-        const int most = kWide ? 4 : 1, count = here < 0 ? 0 : here < most ? here : most;
-        ptx::copy_async_or_zero<kWide ? 16 : 4>(at, count == 0 ? from : source, count * 4);
-      }
-      source += pass_step;
+  __device__ __forceinline__ void load(std::uint32_t stage, int pass, int k_left) {
+    const std::uint32_t at = stage + to + pass * step();
+    if constexpr (kWhole) {
+      ptx::copy_async<kWide ? 16 : 4>(at, from);
+    } else {
+      const int here = k + pass * k_step() < k_left ? left - pass * extent_step() : 0;
+      const int most = kWide ? 4 : 1, count = here < 0 ? 0 : here < most ? here : most;
+      ptx::copy_async_or_zero<kWide ? 16 : 4>(at, from, count * 4);
     }
-    from += stage_step;
+    from += pass == kPasses - 1 ? stage_step : pass_step;
   }
 };
 
-template <int kTile, bool kWideA, bool kWideB>
+template <int kTile, F32Load kLoadA, F32Load kLoadB>
 struct GemmF32 {
   static constexpr F32Tile kT = kF32Tiles[kTile];
   static constexpr int kThreads = f32_threads(kT);
@@ -70,8 +83,8 @@ struct GemmF32 {
   static constexpr int kRowGroups = kT.thread_rows / 4, kColGroups = kT.thread_cols / 4;
   static constexpr int kWarpCols = kT.cols / (8 * kT.thread_cols);  // warps along the columns
   static_assert(kT.depth % 2 == 0 && (kF32Stages & (kF32Stages - 1)) == 0);
-  using LoaderA = F32Loader<kT.rows, kT.depth, kThreads, kWideA>;
-  using LoaderB = F32Loader<kT.cols, kT.depth, kThreads, kWideB>;
+  using LoaderA = F32Loader<kT.rows, kT.depth, kThreads, kLoadA>;
+  using LoaderB = F32Loader<kT.cols, kT.depth, kThreads, kLoadB>;
   using Sums = float[kT.thread_rows][kT.thread_cols];
 
   const F32Params& p;
@@ -138,17 +151,9 @@ struct GemmF32 {
         s.b.column, s.b.row, s.n - n, p.b_along_k);
     const bool inside = s.m - m >= kT.rows && s.n - n >= kT.cols;
     std::int64_t k_left = end - begin;  // of what is still to be loaded
-    const auto load = [&](std::uint32_t stage) {
-      if (inside && k_left >= kT.depth) {
-        a.template load<true>(stage, kT.depth);
-        b.template load<true>(stage + 4 * kT.depth * kRowA, kT.depth);
-      } else if (k_left > 0) {
-        const int left = static_cast<int>(k_left < kT.depth ? k_left : kT.depth);
-        a.template load<false>(stage, left);
-        b.template load<false>(stage + 4 * kT.depth * kRowA, left);
-      }
-      k_left -= kT.depth;
-      ptx::copy_commit();
+    std::uint32_t fill = shared;        // the stage that is loaded next
+    const auto advance = [this](std::uint32_t& stage) {
+      stage = stage == shared + (kF32Stages - 1) * kStageBytes ? shared : stage + kStageBytes;
     };
 
 #pragma unroll
@@ -157,23 +162,31 @@ struct GemmF32 {
       for (int j = 0; j < kT.thread_cols; ++j) sums[i][j] = 0.0f;
     }
     __syncthreads();  // the last tile's stages have been read
-    int filled = 0;
-    for (; filled < kF32Stages - 1; ++filled) load(shared + filled * kStageBytes);
+#pragma unroll 1
+    for (int i = 0; i < kF32Stages - 1; ++i) {
+      load_some<false>(a, b, fill, 0, kT.depth - 1, k_left);
+      ptx::copy_commit();
+      k_left -= kT.depth;
+      advance(fill);
+    }
     ptx::copy_wait<kF32Stages - 2>();
     __syncthreads();
     const int row = first_row(), col = first_col();
     Fragment fragments[2];
     std::uint32_t stage = shared;
     read(fragments[0], stage, 0, row, col);
-    for (std::int64_t k = begin; k < end; k += kT.depth) {
-      load(shared + filled * kStageBytes);
-      filled = (filled + 1) & (kF32Stages - 1);
+
+    // One stage's products, under which another is loaded.
+    const auto step = [&](auto whole) {
 #pragma unroll
       for (int d = 0; d < kT.depth; ++d) {
         if (d == kT.depth - 1) {
+          ptx::copy_commit();
           ptx::copy_wait<kF32Stages - 2>();
           __syncthreads();
-          stage = stage == shared + (kF32Stages - 1) * kStageBytes ? shared : stage + kStageBytes;
+          advance(stage);
+        } else {
+          load_some<decltype(whole)::value>(a, b, fill, d, d + 1, k_left);
         }
         read(fragments[(d + 1) % 2], stage, (d + 1) % kT.depth, row, col);
         const Fragment& f = fragments[d % 2];
@@ -185,8 +198,40 @@ struct GemmF32 {
           }
         }
       }
+      k_left -= kT.depth;
+      advance(fill);
+    };
+    if (inside) {
+#pragma unroll 1
+      while (k_left >= kT.depth) step(std::true_type());
     }
+#pragma unroll 1
+    while (k_left > -kT.depth * (kF32Stages - 1)) step(std::false_type());
     ptx::copy_wait<0>();
+  }
+
+  // The passes of steps `first` to `last` of a stage.
+  template <bool kWhole>
+  static __device__ __forceinline__ void load_some(LoaderA& a, LoaderB& b, std::uint32_t stage,
+                                                   int first, int last, std::int64_t k_left) {
+    if (!kWhole && k_left <= 0) return;
+    const int left = kWhole || k_left >= kT.depth ? kT.depth : static_cast<int>(k_left);
+#pragma unroll
+    for (int pass = 0; pass < LoaderA::kPasses; ++pass) {
+      if (pass < f32_passes_before(first, kT.depth, LoaderA::kPasses) ||
+          pass >= f32_passes_before(last, kT.depth, LoaderA::kPasses)) {
+        continue;
+      }
+      a.template load<kWhole>(stage, pass, left);
+    }
+#pragma unroll
+    for (int pass = 0; pass < LoaderB::kPasses; ++pass) {
+      if (pass < f32_passes_before(first, kT.depth, LoaderB::kPasses) ||
+          pass >= f32_passes_before(last, kT.depth, LoaderB::kPasses)) {
+        continue;
+      }
+      b.template load<kWhole>(stage + 4 * kT.depth * kRowA, pass, left);
+    }
   }
 
   // Rolled around one copy of the epilogue, four rows of four columns at a time.
@@ -229,21 +274,34 @@ struct GemmF32 {
   }
 };
 
-template <int kTile, bool kWideA, bool kWideB>
+template <int kTile, F32Load kLoadA, F32Load kLoadB>
 __global__ void __launch_bounds__(f32_threads(kF32Tiles[kTile]), kF32Tiles[kTile].blocks)
     gemm_f32(const __grid_constant__ F32Params params) {
   extern __shared__ __align__(16) unsigned char shared[];
-  GemmF32<kTile, kWideA, kWideB>{params, ptx::shared_address(shared)}.run();
+  GemmF32<kTile, kLoadA, kLoadB>{params, ptx::shared_address(shared)}.run();
 }
 
 template <int kTile>
-const void* gemm_f32_of(bool a_wide, bool b_wide) {
-  if (a_wide) {
-    return b_wide ? reinterpret_cast<const void*>(&gemm_f32<kTile, true, true>)
-                  : reinterpret_cast<const void*>(&gemm_f32<kTile, true, false>);
+const void* gemm_f32_of(F32Load a, F32Load b) {
+  if (a == F32Load::Any || b == F32Load::Any) {
+    return reinterpret_cast<const void*>(&gemm_f32<kTile, F32Load::Any, F32Load::Any>);
   }
-  return b_wide ? reinterpret_cast<const void*>(&gemm_f32<kTile, false, true>)
-                : reinterpret_cast<const void*>(&gemm_f32<kTile, false, false>);
+  if (a == F32Load::Wide) {
+    return b == F32Load::Wide
+               ? reinterpret_cast<const void*>(&gemm_f32<kTile, F32Load::Wide, F32Load::Wide>)
+               : reinterpret_cast<const void*>(&gemm_f32<kTile, F32Load::Wide, F32Load::AlongK>);
+  }
+  return b == F32Load::Wide
+             ? reinterpret_cast<const void*>(&gemm_f32<kTile, F32Load::AlongK, F32Load::Wide>)
+             : reinterpret_cast<const void*>(&gemm_f32<kTile, F32Load::AlongK, F32Load::AlongK>);
 }
 
 }  // namespace girih::inline v0::cuda
+
+/// Defines the look-up of one tile's kernels: a translation unit each.
+#define GIRIH_GEMM_F32_UNIT(tile)                     \
+  namespace girih::inline v0::cuda {                  \
+  const void* gemm_f32_##tile(F32Load a, F32Load b) { \
+    return gemm_f32_of<tile>(a, b);                   \
+  }                                                   \
+  }

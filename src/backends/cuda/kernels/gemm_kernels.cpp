@@ -1,5 +1,7 @@
 #include "backends/cuda/kernels/gemm_kernels.hpp"
 
+#include "backends/cuda/kernels/f32_params.hpp"
+
 namespace girih::inline v0::cuda {
 
 #define GIRIH_GEMM_UNITS(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10)
@@ -40,6 +42,18 @@ const void* gemm_wgmma_kernel(int tile, Element type, Major a, Major b) {
     default:
       return nullptr;
   }
+}
+
+const void* gemm_f32_0(F32Load a, F32Load b);
+const void* gemm_f32_1(F32Load a, F32Load b);
+const void* gemm_f32_2(F32Load a, F32Load b);
+const void* gemm_f32_3(F32Load a, F32Load b);
+
+static_assert(kF32TileCount == 4);
+
+const void* gemm_f32_kernel(int tile, F32Load a, F32Load b) {
+  constexpr decltype(&gemm_f32_0) kOfTile[] = {gemm_f32_0, gemm_f32_1, gemm_f32_2, gemm_f32_3};
+  return kOfTile[tile](a, b);
 }
 
 }  // namespace girih::inline v0::cuda

@@ -5,8 +5,6 @@
 namespace girih::inline v0::cuda {
 namespace {
 
-constexpr int kInFlight = 4;  // units that a thread has under way
-
 template <int kBytes>
 struct Unit;
 template <>
@@ -30,25 +28,53 @@ struct Unit<16> {
   using Type = uint4;
 };
 
-/// Calls move(offset) for each element behind the units of its row.
+/// Calls move(offset) for each element that no unit has.
 template <class Move>
 __device__ __forceinline__ void walk_tails(const MoveParams& p, Move move) {
   const std::uint32_t step = gridDim.x * kMoveThreads;
   for (std::uint32_t i = blockIdx.x * kMoveThreads + threadIdx.x; i < p.tails; i += step) {
-    const std::uint32_t row = quotient(i, p.row_tails);
+    const std::uint32_t row = quotient(i, p.row_tails), element = i - row * p.row_tails.value;
     MoveOffsets at = offsets_of(p.outer, row);
-    const std::int64_t element = (i - row * p.row_tails.value) * p.bytes;
-    at.source += p.source_tail + element;
-    at.destination += p.destination_tail + element;
+    at.source += tail_offset(p, element, p.source_tail, p.bytes);
+    at.destination += tail_offset(p, element, p.destination_tail, p.bytes);
     move(at);
   }
 }
 
+// A warp takes neighbouring units of one row, and finds its place once for all of them.
 template <int kBytes>
-__global__ void __launch_bounds__(kMoveThreads) copy_rows(const __grid_constant__ MoveParams p) {
+__device__ __forceinline__ void copy_chunks(const MoveParams& p, const char* source,
+                                            char* destination) {
   using T = typename Unit<kBytes>::Type;
-  const char* const source = static_cast<const char*>(p.source);
-  char* const destination = static_cast<char*>(p.destination);
+  constexpr int kInFlight = move_in_flight(kBytes);
+  const std::uint32_t warps = gridDim.x * (kMoveThreads / 32);
+  for (std::uint32_t chunk = (blockIdx.x * kMoveThreads + threadIdx.x) / 32; chunk < p.chunks;
+       chunk += warps) {
+    const std::uint32_t row = quotient(chunk, p.row_chunks);
+    const MoveOffsets at = offsets_of(p.outer, row);
+    const std::uint32_t first =
+        (chunk - row * p.row_chunks.value) * move_chunk(kBytes) + threadIdx.x % 32;
+    const std::int64_t offset = static_cast<std::int64_t>(first) * kBytes;
+    const T* const from = reinterpret_cast<const T*>(source + at.source + offset);
+    T* const to = reinterpret_cast<T*>(destination + at.destination + offset);
+    const int left = static_cast<int>(p.row_units.value - first);
+    T value[kInFlight];
+#pragma unroll
+    for (int i = 0; i < kInFlight; ++i) {
+      if (32 * i < left) value[i] = from[32 * i];
+    }
+#pragma unroll
+    for (int i = 0; i < kInFlight; ++i) {
+      if (32 * i < left) to[32 * i] = value[i];
+    }
+  }
+}
+
+template <int kBytes>
+__device__ __forceinline__ void copy_units(const MoveParams& p, const char* source,
+                                           char* destination) {
+  using T = typename Unit<kBytes>::Type;
+  constexpr int kInFlight = 4;
   const std::uint32_t threads = gridDim.x * kMoveThreads;
   for (std::uint32_t first = blockIdx.x * kMoveThreads + threadIdx.x; first < p.units;
        first += kInFlight * threads) {
@@ -58,20 +84,27 @@ __global__ void __launch_bounds__(kMoveThreads) copy_rows(const __grid_constant_
     for (int i = 0; i < kInFlight; ++i) {
       const std::uint32_t unit = first + i * threads;
       if (unit >= p.units) continue;
-      MoveOffsets at;
-      std::int64_t inside = unit;
-      if (p.outer.count != 0) {
-        const std::uint32_t row = quotient(unit, p.row_units);
-        at = offsets_of(p.outer, row);
-        inside = unit - row * p.row_units.value;
-      }
-      value[i] = *reinterpret_cast<const T*>(source + at.source + inside * kBytes);
-      to[i] = destination + at.destination + inside * kBytes;
+      const std::uint32_t row = quotient(unit, p.row_units);
+      const MoveOffsets at = offsets_of(p.outer, row);
+      const std::int64_t inside = std::int64_t{unit - row * p.row_units.value} * kBytes;
+      value[i] = *reinterpret_cast<const T*>(source + at.source + inside);
+      to[i] = destination + at.destination + inside;
     }
 #pragma unroll
     for (int i = 0; i < kInFlight; ++i) {
       if (first + i * threads < p.units) *reinterpret_cast<T*>(to[i]) = value[i];
     }
+  }
+}
+
+template <int kBytes>
+__global__ void __launch_bounds__(kMoveThreads) copy_rows(const __grid_constant__ MoveParams p) {
+  const char* const source = static_cast<const char*>(p.source);
+  char* const destination = static_cast<char*>(p.destination);
+  if (p.chunks != 0) {
+    copy_chunks<kBytes>(p, source + p.head_bytes, destination + p.head_bytes);
+  } else {
+    copy_units<kBytes>(p, source + p.head_bytes, destination + p.head_bytes);
   }
   walk_tails(p, [&](const MoveOffsets& at) {
     for (int i = 0; i < p.bytes; ++i) destination[at.destination + i] = source[at.source + i];
@@ -105,7 +138,7 @@ __global__ void __launch_bounds__(kMoveThreads) fill_rows(const __grid_constant_
       at = offsets_of(p.outer, row).destination;
       inside = unit - row * p.row_units.value;
     }
-    *reinterpret_cast<T*>(destination + at + inside * kBytes) = value;
+    *reinterpret_cast<T*>(destination + p.head_bytes + at + inside * kBytes) = value;
   }
   walk_tails(p, [&](const MoveOffsets& at) {
     for (int i = 0; i < p.bytes; ++i) {
@@ -131,14 +164,14 @@ __device__ __forceinline__ Wide load_some(const char* from, int count) {
 // kWidth elements of the source's rows go through shared memory in one access, and as many of the
 // destination's are gathered out of a column there.
 template <int kBytes, int kWidth>
-__global__ void __launch_bounds__(kMoveThreads, 4)
+__global__ void __launch_bounds__(kMoveThreads, 6)
     transpose(const __grid_constant__ TransposeParams p) {
   using T = typename Unit<kBytes>::Type;
   using Wide = typename Unit<kBytes * kWidth>::Type;
   constexpr int kSide = transpose_side(kBytes), kPitch = transpose_pitch(kBytes);
   constexpr int kOfRow = kSide / kWidth, kRows = kMoveThreads / kOfRow, kLoads = kSide / kRows;
   constexpr int kBatch = kLoads < 8 ? kLoads : 8;  // under way at once
-  __shared__ __align__(16) unsigned char tile[kSide * kPitch];
+  extern __shared__ __align__(16) unsigned char tile[];
   const int first_x = threadIdx.x % kOfRow * kWidth, first_y = threadIdx.x / kOfRow;
   const std::int64_t pass = kRows * p.source_row;
   for (std::uint32_t unit = blockIdx.x; unit < p.tiles; unit += gridDim.x) {

@@ -9,7 +9,8 @@ const void* copy_rows_kernel(int unit);
 const void* fill_rows_kernel(int unit);
 /// Null for types that are not both castable floats.
 const void* cast_rows_kernel(Element source, Element destination);
-/// Takes one TransposeParams; block of kMoveThreads, any grid. `is_wide`: rows on both sides begin
+/// Takes one TransposeParams; block of kMoveThreads, dynamic shared memory
+/// transpose_shared_bytes(bytes), any grid. `is_wide`: rows on both sides begin
 /// at multiples of 4 bytes.
 const void* transpose_kernel(int bytes, bool is_wide);
 

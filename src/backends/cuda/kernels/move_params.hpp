@@ -35,23 +35,46 @@ constexpr MoveOffsets offsets_of(const OuterDimensions& outer, std::uint32_t row
 }
 
 /// Rows whose elements are neighbours on both sides, in units: bytes that one access moves, or the
-/// kCastUnit elements of a cast. Fewer than 2^31 units in all.
+/// cast_unit elements of a cast. Fewer than 2^31 units in all.
 struct MoveParams {
   const void* source = nullptr;
   void* destination = nullptr;
   OuterDimensions outer;
   std::uint32_t units = 0;  ///< in all rows
   Divisor row_units;        ///< in one
-  std::uint32_t tails = 0;  ///< elements that are left behind the units, in all rows
+  /// Of copies of long rows: pieces of move_chunk units that a warp takes at a time; 0: none.
+  std::uint32_t chunks = 0;
+  Divisor row_chunks;
+  std::uint32_t tails = 0;  ///< elements that no unit has, in all rows
   Divisor row_tails;
-  std::int64_t source_tail = 0;  ///< bytes from a row's start to what is left
+  /// So many of a row's lie before the units: what both sides have in front of a multiple of 16
+  /// bytes.
+  std::uint32_t heads = 0;
+  std::int64_t head_bytes = 0;
+  std::int64_t source_tail = 0;  ///< bytes from a row's start to what lies behind the units
   std::int64_t destination_tail = 0;
   std::uint64_t pattern = 0;  ///< of a fill, one element's repeated to fill the word
   int bytes = 4;              ///< of an element, for copies and fills
 };
 
-constexpr int kCastUnit = 8;
+// Elements that a thread casts at a time. Four of f32 are 16 bytes: written 32 at a time, every
+// store of a warp would leave half of each sector to the next.
+constexpr int cast_unit(int destination_bytes) {
+  return destination_bytes == 4 ? 4 : 8;
+}
 constexpr int kMoveThreads = 256;
+// Units that a thread of a copy has under way, and that a warp takes at a time.
+constexpr int move_in_flight(int unit) {
+  return unit == 16 ? 4 : 8;
+}
+constexpr int move_chunk(int unit) {
+  return 32 * move_in_flight(unit);
+}
+// Where in its row element `i` of those without a unit lies, bytes from the row's start.
+constexpr std::int64_t tail_offset(const MoveParams& p, std::uint32_t i, std::int64_t behind,
+                                   int bytes) {
+  return i < p.heads ? std::int64_t{i} * bytes : behind + std::int64_t{i - p.heads} * bytes;
+}
 
 /// x is the source's contiguous dimension, y the destination's.
 struct TransposeParams {
@@ -65,13 +88,16 @@ struct TransposeParams {
   Divisor tiles_x, tiles_y;
 };
 
-// Elements along a side of the tile that a block transposes, and bytes of its rows in shared
-// memory: an odd number of 4-byte words, so that a column's elements lie in different banks.
+// Elements along a side of the tile that a block transposes, 256 bytes, and bytes of its rows in
+// shared memory: an odd number of 4-byte words, so that a column's elements lie in different banks.
 constexpr int transpose_side(int bytes) {
-  return bytes == 1 ? 128 : bytes == 8 ? 32 : 64;
+  return 256 / bytes;
 }
 constexpr int transpose_pitch(int bytes) {
-  return transpose_side(bytes) * bytes + (bytes == 8 ? 8 : 4);
+  return 256 + (bytes == 8 ? 8 : 4);
+}
+constexpr int transpose_shared_bytes(int bytes) {
+  return transpose_side(bytes) * transpose_pitch(bytes);
 }
 // Where a lane of a warp's step writes. A warp writes `width` elements along y at a time, of as
 // many columns x as makes each 4-byte word of shared memory one that several lanes share.
