@@ -10,6 +10,7 @@
 #include "plan/cuda_gemm_gate.hpp"
 #include "plan/cuda_gemm_layout.hpp"
 #include "plan/cuda_gemm_tuned.hpp"
+#include "plan/cuda_mma.hpp"
 
 namespace girih::inline v0 {
 namespace {
@@ -383,6 +384,7 @@ GemmSelection cuda_gemm_candidate(const GemmProblem& problem, const KernelInfo& 
                                   const SelectionContext& context) noexcept {
   if (problem.gate) return gated_candidate(problem, kernel, context);
   if (kernel.splits_f32) return cuda_fast_candidate(problem, kernel, context);
+  if (kernel.mma) return cuda_mma_candidate(problem, kernel, *context.device);
   if (cuda_f32_tile(kernel) >= 0) return cuda_f32_candidate(problem, kernel, *context.device);
   return kernel.form == TileForm::None ? simt_candidate(problem, kernel, context)
                                        : wgmma_candidate(problem, kernel, *context.device);

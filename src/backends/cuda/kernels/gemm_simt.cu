@@ -23,13 +23,6 @@ __device__ __forceinline__ void multiply_add(std::int32_t& sum, std::int32_t a, 
   sum += a * b;
 }
 
-__device__ __forceinline__ void finish_i32(const SimtParams& p, std::int64_t at, long long sum) {
-  auto* const c = static_cast<std::int32_t*>(const_cast<void*>(p.c.data)) + at;
-  if (p.reads_c) sum += *c;
-  constexpr long long kTop = 2147483647;
-  *c = static_cast<std::int32_t>(sum > kTop ? kTop : sum < -kTop - 1 ? -kTop - 1 : sum);
-}
-
 /// 64 rows (or columns) by 16 of K into shared memory, zero beyond the ends. Neighbouring threads
 /// walk the dimension with the smaller stride.
 template <class T>

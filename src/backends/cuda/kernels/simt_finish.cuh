@@ -5,6 +5,13 @@
 
 namespace girih::inline v0::cuda {
 
+__device__ __forceinline__ void finish_i32(const SimtParams& p, std::int64_t at, long long sum) {
+  auto* const c = static_cast<std::int32_t*>(const_cast<void*>(p.c.data)) + at;
+  if (p.reads_c) sum += *c;
+  constexpr long long kTop = 2147483647;
+  *c = static_cast<std::int32_t>(sum > kTop ? kTop : sum < -kTop - 1 ? -kTop - 1 : sum);
+}
+
 /// One element from its sum.
 __device__ __forceinline__ void finish_element(const SimtParams& p, std::int64_t batch,
                                                std::int64_t m, std::int64_t n, float sum) {
