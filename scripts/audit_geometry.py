@@ -55,6 +55,10 @@ def audit_cuda(root):
             continue
         tile = constant(params, "kSimtTile")
         yield f"cuda simt {types}", (int(m), int(n)), (tile, tile)
+    geometry = text_of(root, "cuda", "kernels", "mma_geometry.hpp")
+    extents = set(re.findall(r"\{(\d+), \d+, \d+\}", geometry))
+    for types, m, n, *_ in rows_of(inc, "GIRIH_CUDA_MMA"):
+        yield f"cuda mma {types}", (True, n), (m in extents, m)
     for op, _, _, _, n, *_ in rows_of(inc, "GIRIH_CUDA_ELEMENTWISE"):
         yield f"cuda {op}", int(n), constant(params, "kWalkSegment")
 
@@ -118,6 +122,7 @@ def self_test(root):
               ("cuda/kernels/simt_params.hpp", "kSimtTile = 64", "kSimtTile = 32"),
               ("cuda/kernels/simt_params.hpp", "kWalkSegment = 512", "kWalkSegment = 256"),
               ("../plan/cuda_f32_tile.hpp", "{128, 64, 8, 8, 16, 3}", "{64, 128, 8, 8, 16, 3}"),
+              ("cuda/kernels/mma_geometry.hpp", "{128, 2, 4}", "{96, 2, 4}"),
               ("metal/kernels/gemm_tensor.metal", "128, 64, 4, true, true", "64, 128, 4, true, true"),
               ("metal/kernels/gemm_simdgroup.metal", "float, 64, 64, 16, 4", "float, 64, 64, 32, 4"),
               ("metal/kernels.inc", "64, 64, 16, 4, simdgroup", "64, 64, 16, 8, simdgroup"),

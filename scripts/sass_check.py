@@ -24,6 +24,9 @@ MUST_HOLD = [
     ("SkinnyFormE1E", r"LDG\.E\.NA\.128", "no streamed pieces of W"),
     ("gemm_skinny ElementE1E", r"HMMA\.16816\.F32\.BF16", "no matrix unit"),
     ("gemm_skinny ElementE3E", r"IMMA\.16832\.S8", "no matrix unit"),
+    ("gemm_mma", r"\b[HI]MMA\.16", "no matrix unit"),
+    ("gemm_mma", r"\bLDSM\b", "no matrix loads from shared memory"),
+    ("gemm_mma", r"\bLDGSTS\b", "no asynchronous copy in"),
     ("gemm_simtIf", r"\bFFMA\b", "no fused multiply-add"),
     ("8gemm_f32I", r"\bFFMA\b", "no fused multiply-add"),
     ("8gemm_f32I", r"\bLDGSTS\b", "no asynchronous copy in"),
@@ -62,7 +65,8 @@ def faults(found):
 
 def self_test():
     copies = " UTMALDG.3D [UR8]\n UTMALDG.3D.MULTICAST [UR8]\n UTMASTG.3D [UR8]\n"
-    good = ("Function : gemm_simtIfEE\n FFMA R1, R2\n"
+    good = ("Function : gemm_mma1\n HMMA.16816.F32.BF16 R4\n LDSM.16.M88.4 R8\n LDGSTS.E.128 [R1]\n"
+            "Function : gemm_simtIfEE\n FFMA R1, R2\n"
             "Function : 8gemm_f32ILi0\n FFMA R1, R2\n LDGSTS.E [R1]\n LDS.128 R4\n"
             "Function : gemm_fast_f32\n HGMMA.64x128x16.F32.BF16 R24\n UTMALDG.3D [UR8]\n"
             "Function : gemm_skinnyILNS1_7ElementE1ELNS1_10SkinnyFormE0ELi8\n LDG.E.NA.LTC256B.128 R4\n"
@@ -78,8 +82,10 @@ def self_test():
               ("E4M3.E4M3", "E4M3.E5M2"), ("E5M2.E5M2", "E5M2.E4M3"), ("x8.F32.TF32", "x16.F32.BF16"),
               ("UTMALDG.3D.MULTICAST", "NOP"),
               ("UTMALDG.3D [UR8]", "LDG [UR8]"), ("UTMASTG", "STG"), ("gemm_wgmma", "gemm_other"), ("FFMA R1", "FMUL R1"), ("FFMA R1", "FFMA R1\n STL [R1], R2\n"),
-              ("LDGSTS", "LDG"), ("F32.BF16 R4", "F32 R4"),
-              ("IMMA.16832", "IDP.4A"), ("LDG.E.NA.LTC256B.128", "LDG.E.U16"), ("LDG.E.NA.128", "LDG.E.U16"), ("LDS.128", "LDS.64"), ("LDG.E.128", "LDG.E"), ("STG.E.128", "STG.E"),
+              ("HMMA.16816.F32.BF16 R4\n LDSM", "FFMA\n LDSM"), ("LDSM", "LDS"), ("LDGSTS", "LDG"), ("LDGSTS.E.128", "LDG"),
+              ("LTC256B.128 R4\n HMMA.16816.F32.BF16", "LTC256B.128 R4\n HMMA.16816.F32"),
+              ("IMMA.16832", "IDP.4A"), ("LDG.E.NA.LTC256B.128", "LDG.E.U16"), ("LDG.E.NA.128", "LDG.E.U16"), ("LDS.128", "LDS.64"),
+              ("LDG.E.128", "LDG.E"), ("STG.E.128", "STG.E"),
               ("gemm_fast_f32\n HGMMA", "gemm_fast_f32\n HMMA"), ("Function", "Funktion")]
     for before, after in seeded:
         assert list(faults(functions(good.replace(before, after)))), f"missed: {after}"

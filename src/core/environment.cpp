@@ -31,6 +31,11 @@ Result<Environment> read_environment() noexcept try {
     }
     environment.threads = threads;
   }
+  if (const std::string_view text = value_of("GIRIH_CUDA"); !text.empty()) {
+    if (text != "portable")
+      return error(Code::InvalidOption, "GIRIH_CUDA is '{}', must be portable", text);
+    environment.is_cuda_portable = true;
+  }
   if (const std::string_view text = value_of("GIRIH_TRACE"); !text.empty()) {
     if (text != "line")
       return error(Code::InvalidOption, "GIRIH_TRACE is '{}', must be line", text);

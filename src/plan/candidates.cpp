@@ -7,6 +7,20 @@
 
 namespace girih::inline v0 {
 
+namespace {
+
+/// Rows for any matrix unit yield to those for the device's own: by rule, not by price, so that a
+/// reduction class depends on types alone.
+bool is_outdone(const Demand& demand, const KernelInfo& kernel, const SelectionContext& context) {
+  if (!kernel.mma || !context.forced_kernel.empty()) return false;
+  return std::any_of(context.kernels.begin(), context.kernels.end(), [&](const KernelInfo& other) {
+    return other.form != cuda::TileForm::None && other.serves(demand.op) &&
+           obstacle(demand, other, context) == Obstacle::None;
+  });
+}
+
+}  // namespace
+
 Obstacle obstacle(const Demand& demand, const KernelInfo& kernel, const SelectionContext& context) {
   if (kernel.backend != context.device->backend) return Obstacle::Backend;
   if (!kernel.operands.has(demand.operand)) return Obstacle::Operands;
@@ -26,6 +40,7 @@ Obstacle obstacle(const Demand& demand, const KernelInfo& kernel, const Selectio
     return Obstacle::Reproducibility;
   }
   if (!context.device->features.missing(kernel.needs).empty()) return Obstacle::Features;
+  if (is_outdone(demand, kernel, context)) return Obstacle::Outdone;
   if (!kernel.obstacle.empty()) return Obstacle::TurnedOff;
   if (!context.forced_kernel.empty() && context.forced_kernel != kernel.name) {
     return Obstacle::NotForced;
@@ -71,6 +86,8 @@ std::string describe(Obstacle obstacle, const Demand& demand, const KernelInfo& 
                          capability % 10);
       }
       return formatted("needs {}", describe(context.device->features.missing(kernel.needs)));
+    case Obstacle::Outdone:
+      return "yields to wgmma, which takes this here";
     case Obstacle::TurnedOff:
       return formatted("is turned off: {}", kernel.obstacle);
     case Obstacle::NotForced:

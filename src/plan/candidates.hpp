@@ -19,6 +19,7 @@ enum class Obstacle : std::uint8_t {
   BlockScales,
   Reproducibility,
   Features,
+  Outdone,
   TurnedOff,
   NotForced,
   None,

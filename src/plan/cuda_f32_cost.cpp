@@ -60,7 +60,7 @@ bool may_split(const GemmProblem& problem, int splits, const F32Tile& tile) noex
 
 int cuda_f32_tile(const KernelInfo& kernel) noexcept {
   if (kernel.backend != Backend::Cuda || kernel.op != Op::Gemm ||
-      kernel.form != cuda::TileForm::None || !kernel.operands.has(DType::F32)) {
+      kernel.form != cuda::TileForm::None || kernel.mma || !kernel.operands.has(DType::F32)) {
     return -1;
   }
   for (int i = 0; i < cuda::kF32TileCount; ++i) {

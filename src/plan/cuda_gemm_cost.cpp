@@ -10,6 +10,7 @@
 #include "plan/cuda_gemm_gate.hpp"
 #include "plan/cuda_gemm_layout.hpp"
 #include "plan/cuda_gemm_tuned.hpp"
+#include "plan/cuda_mma.hpp"
 #include "plan/cuda_skinny.hpp"
 
 namespace girih::inline v0 {
@@ -385,6 +386,7 @@ GemmSelection cuda_gemm_candidate(const GemmProblem& problem, const KernelInfo& 
   if (problem.gate) return gated_candidate(problem, kernel, context);
   if (kernel.skinny) return cuda_skinny_candidate(problem, kernel, context);
   if (kernel.splits_f32) return cuda_fast_candidate(problem, kernel, context);
+  if (kernel.mma) return cuda_mma_candidate(problem, kernel, *context.device);
   if (cuda_f32_tile(kernel) >= 0) return cuda_f32_candidate(problem, kernel, *context.device);
   return kernel.form == TileForm::None ? simt_candidate(problem, kernel, context)
                                        : wgmma_candidate(problem, kernel, *context.device);

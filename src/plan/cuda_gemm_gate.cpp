@@ -40,8 +40,8 @@ bool has_box_epilogue(const GemmProblem& problem) noexcept {
 std::optional<CudaGateHalves> cuda_gate_halves(const GemmProblem& problem,
                                                const KernelInfo& kernel) noexcept {
   if (kernel.form == cuda::TileForm::None || kernel.splits_f32 ||
-      !cuda::gates_in_registers(tile_of(kernel)) ||
-      !has_box_epilogue(problem) || problem.is_empty() || problem.skips_product()) {
+      !cuda::gates_in_registers(tile_of(kernel)) || !has_box_epilogue(problem) ||
+      problem.is_empty() || problem.skips_product()) {
     return std::nullopt;
   }
   const CudaOperand a = cuda_operand_a(problem), b = cuda_operand_b(problem);

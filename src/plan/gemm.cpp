@@ -7,6 +7,7 @@
 #include "plan/cuda_gemm_cost.hpp"
 #include "plan/cuda_gemm_gate.hpp"
 #include "plan/cuda_gemm_layout.hpp"
+#include "plan/cuda_mma.hpp"
 #include "plan/gemm_cost.hpp"
 #include "plan/metal_gemm.hpp"
 
@@ -103,6 +104,18 @@ void note_parts(const GemmProblem& problem, std::vector<std::string>& notes) {
   }
 }
 
+void note_mma(const GemmProblem& problem, std::vector<std::string>& notes) {
+  if (problem.skips_product()) return;
+  const bool is_decoded = problem.a.dtype == DType::F8E4M3 || problem.a.dtype == DType::F8E5M2;
+  if (is_decoded) notes.emplace_back("operands become f16 on the way, exactly");
+  if (!is_decoded && !cuda_mma_a(problem).copied) {
+    notes.emplace_back("A is read element by element: it has no pieces of 16 bytes");
+  }
+  if (!is_decoded && !cuda_mma_b(problem).copied) {
+    notes.emplace_back("B is read element by element: it has no pieces of 16 bytes");
+  }
+}
+
 void note_cuda(const GemmProblem& asked, const GemmSelection& choice,
                std::vector<std::string>& notes) {
   if (choice.kernel->backend != Backend::Cuda) return;
@@ -127,6 +140,7 @@ void note_cuda(const GemmProblem& asked, const GemmSelection& choice,
     problem = cuda_gate_product(asked, parts.batch, parts.m);
   }
   if (choice.kernel->splits_f32) return note_parts(problem, notes);
+  if (choice.kernel->mma) note_mma(problem, notes);
   if (choice.kernel->form != cuda::TileForm::None) note_wgmma(problem, choice, splits, notes);
 }
 

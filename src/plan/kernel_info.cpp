@@ -29,6 +29,10 @@ std::string_view name(Reduction reduction) noexcept {
       return "sliced_f32";
     case Reduction::WgmmaPartsF32:
       return "wgmma_parts_f32";
+    case Reduction::MmaF32:
+      return "mma_f32";
+    case Reduction::MmaTf32:
+      return "mma_tf32";
     case Reduction::WgmmaF32:
       return "wgmma_f32";
     case Reduction::WgmmaTf32:

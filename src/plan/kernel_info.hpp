@@ -39,6 +39,8 @@ enum class Reduction : std::uint8_t {
   SlicedF32,      ///< f32 sums of slices of K, in an order of their own; added in order
   /// cuda: f32 sums of 64 of K, made on the matrix unit from bf16 parts of f32 operands
   WgmmaPartsF32,
+  MmaF32,       ///< f32 sums of NVIDIA's warp-wide products of 16 over k in order
+  MmaTf32,      ///< the same of 8, of operands rounded to tf32
   WgmmaF32,     ///< f32 sums of the Hopper matrix unit over k in order; slices of K added in order
   WgmmaTf32,    ///< the same of operands rounded to tf32
   WgmmaF8,      ///< of 8-bit floats: the unit's sums of 128 of k, added in f32 in order
@@ -70,6 +72,7 @@ struct KernelInfo {
   std::optional<Precision> precision{};
   bool scales_blocks = false;  ///< gemm: takes factors that change along K
   bool skinny = false;         ///< cuda: for products with few rows or columns
+  bool mma = false;            ///< cuda: warps multiply, on compute capability 8.0 and later
   bool groups = false;         ///< gemm: serves grouped_gemm too
   bool gates = false;          ///< gemm: has the epilogue that joins two columns into one
   /// Why the device at hand cannot run the row though it has what the row needs: a compiler's first

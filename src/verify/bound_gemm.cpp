@@ -245,8 +245,7 @@ bool BoundGemm::may_refuse(const Error& error) const {
   const bool is_limited =
       backend_ == Backend::Cuda &&
       (problem_->reproducibility == Reproducibility::RowInvariant || !cuda_f32_has_rows(*problem_));
-  const bool has_no_row =
-      case_.operands == DType::F32 && (is_exact || (is_limited && !is_tf32));
+  const bool has_no_row = case_.operands == DType::F32 && (is_exact || (is_limited && !is_tf32));
   const bool lacks_row = backend_ != Backend::Cpu && case_.path == Path::Matrix && has_no_row;
   const bool is_eighth = case_.operands == DType::F8E4M3 || case_.operands == DType::F8E5M2;
   const bool lacks_eighths = is_eighth && backend_ != Backend::Cuda;

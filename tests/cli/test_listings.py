@@ -98,9 +98,6 @@ class Plan(CommandTest):
         kernels = set()
         for name in names:
             self.assertIn(name, self.succeed("plan", "gemm", "--help"))
-            if name in ["a100", "a40", "l40s", "b200", "b300", "rtx-pro-6000", "gb10"]:
-                self.refuse(UNSUPPORTED, "needs sm_90a", "plan", "gemm", *EXTENTS, "--device", name)
-                continue
             report = self.succeed_json("plan", "gemm", *EXTENTS, "--device", name)
             self.assertEqual(report["device"], name)
             kernels.add(report["kernel"])
@@ -112,6 +109,11 @@ class Plan(CommandTest):
         self.assertEqual(report["backend"], "cuda")
         self.assertEqual(report["reduction"], "wgmma_f32")
         self.assertIn("wgmma", report["kernel"])
+        for name in ["a100", "l40s", "b200", "rtx-pro-6000"]:
+            report = self.succeed_json("plan", "gemm", "--m", "4096", "--n", "4096", "--k", "4096",
+                                       "--in-dtype", "bf16", "--out-dtype", "bf16", "--device", name)
+            self.assertEqual(report["kernel"], "cuda_gemm_16bit_128x128_mma")
+            self.assertEqual(report["reduction"], "mma_f32")
 
     def test_batches_and_threads(self):
         report = self.succeed_json("plan", "gemm", *EXTENTS, "--batch", "3", "--device", "avx2-2c",

@@ -397,6 +397,7 @@ TEST_P(AdversarialGemm, Tf32IsUnsupportedWithoutAUnitThatRoundsSo) {
 }
 
 TEST_P(AdversarialGemm, WhatABackendLacksIsUnsupportedAndSaysSo) {
+  if (runtime_.backend() == Backend::Cuda) GTEST_SKIP() << "it has rows for every type";
   const Tensor c = must(runtime_.tensor({4, 4}, DType::F32));
   for (const DType dtype : {DType::F8E4M3, DType::F8E5M2}) {
     const Tensor x = must(runtime_.tensor({4, 4}, dtype));

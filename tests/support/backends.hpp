@@ -41,7 +41,7 @@ struct UsableKernel {
 /// One that a row serves.
 inline Precision precision_of(const KernelInfo& row) {
   return row.precision.value_or(row.multiplies_tf32 || row.splits_f32 ? Precision::Fast
-                                                                     : Precision::Exact);
+                                                                      : Precision::Exact);
 }
 std::vector<UsableKernel> usable_kernels(Backend backend, Op op);
 /// "cpu_gemm_f32_6x16_avx2", as a test's parameter prints.

@@ -134,7 +134,7 @@ CudaDevice::~CudaDevice() {
 Status CudaDevice::start(const CudaHandles& handles) noexcept try {
   GIRIH_TRY(home_.open(handles));
   may_be_captured_ = handles.stream.has_value();
-  functions_.emplace(home_.driver().load_function);
+  functions_.emplace(home_.driver().load_function, info_.features.has(Feature::Sm90a));
   maps_.emplace(home_.driver().encode_map);
   lowering_ = {info_.multiprocessors, &*maps_};
   const Inside inside(home_);

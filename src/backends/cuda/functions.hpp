@@ -11,16 +11,22 @@ namespace girih::inline v0::cuda {
 /// a kernel.
 class Functions {
  public:
-  explicit Functions(PFN_cuFuncLoad_v12040 load_function) noexcept : load_(load_function) {}
+  /// `may_overlap`: kernels wait for their predecessors by themselves. Machine code of 9.0 does,
+  /// the PTX that other devices compile does not.
+  Functions(PFN_cuFuncLoad_v12040 load_function, bool may_overlap) noexcept
+      : load_(load_function), may_overlap_(may_overlap) {}
 
   /// `shared`: dynamic shared memory of every launch of this kernel, bytes.
   Status require(const void* function, unsigned shared) noexcept;
+  /// True if a kernel may be set up while the one before it drains.
+  [[nodiscard]] bool may_overlap() const noexcept { return may_overlap_; }
   [[nodiscard]] std::uint64_t loaded() const noexcept { return loaded_.size(); }
 
  private:
   Status load(const void* function, unsigned shared) noexcept;
 
   const PFN_cuFuncLoad_v12040 load_;
+  const bool may_overlap_;
   std::unordered_set<const void*> loaded_;
 };
 

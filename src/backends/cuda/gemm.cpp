@@ -3,6 +3,7 @@
 #include "backends/cuda/gemm_f32.hpp"
 #include "backends/cuda/gemm_fast_f32.hpp"
 #include "backends/cuda/gemm_gate.hpp"
+#include "backends/cuda/gemm_mma.hpp"
 #include "backends/cuda/gemm_skinny.hpp"
 #include "backends/cuda/gemm_wgmma.hpp"
 #include "backends/cuda/kernels/gemm_kernels.hpp"
@@ -11,6 +12,7 @@
 #include "plan/cuda_f32_cost.hpp"
 
 namespace girih::inline v0::cuda {
+
 namespace {
 
 Status lower_simt(const GemmCall& call, const Lowering& lowering, LaunchSink& sink) noexcept {
@@ -31,6 +33,7 @@ Status lower(const GemmCall& call, const Lowering& lowering, LaunchSink& sink) n
   const KernelInfo& kernel = *call.selection.kernel;
   if (kernel.skinny) return lower_skinny(call, lowering, sink);
   if (kernel.splits_f32) return lower_fast_f32(call, lowering, sink);
+  if (kernel.mma) return lower_mma(call, lowering, sink);
   if (cuda_f32_tile(kernel) >= 0) return lower_f32(call, lowering, sink);
   return kernel.form == TileForm::None ? lower_simt(call, lowering, sink)
                                        : lower_wgmma(call, lowering, sink);

@@ -2,6 +2,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "core/environment.hpp"
 #include "core/format.hpp"
 
 namespace girih::inline v0::cuda {
@@ -24,7 +25,10 @@ DeviceInfo describe_device(const cudaDeviceProp& properties, int device) {
   info.backend = Backend::Cuda;
   info.name = properties.name;
   info.compute_capability = properties.major * 10 + properties.minor;
-  if (info.compute_capability == 90) info.features.add(Feature::Sm90a);
+  if (info.compute_capability >= 80) info.features.add(Feature::Sm80);
+  const Result<Environment> environment = read_environment();
+  const bool is_portable = environment && environment->is_cuda_portable;
+  if (info.compute_capability == 90 && !is_portable) info.features.add(Feature::Sm90a);
   info.multiprocessors = properties.multiProcessorCount;
   info.clock_ghz = attribute(cudaDevAttrClockRate, device) * kKilo * 1e-9;
   info.l2_bytes = properties.l2CacheSize;
@@ -71,10 +75,10 @@ Probe judge(const Sighting& seen) {
                                                  cudaGetErrorName(seen.properties_status)));
   }
   Probe found{.presence = Presence::Usable, .reason = {}, .info = seen.info};
-  if (!found.info.features.has(Feature::Sm90a)) {
+  if (!found.info.features.has(Feature::Sm80)) {
     found.presence = Presence::Unusable;
     found.reason =
-        formatted("{} has compute capability {}.{}, the kernels need 9.0", found.info.name,
+        formatted("{} has compute capability {}.{}, the kernels need 8.0", found.info.name,
                   found.info.compute_capability / 10, found.info.compute_capability % 10);
   }
   return found;

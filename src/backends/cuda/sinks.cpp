@@ -29,7 +29,7 @@ Status StreamSink::add(const Launch& launch) noexcept {
     attribute.id = cudaLaunchAttributeClusterDimension;
     attribute.val.clusterDim = {launch.cluster.x, launch.cluster.y, launch.cluster.z};
   }
-  if (launch.waits_itself) {
+  if (launch.waits_itself && functions_.may_overlap()) {
     cudaLaunchAttribute& attribute = attributes[config.numAttrs++];
     attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     attribute.val.programmaticStreamSerializationAllowed = 1;
@@ -57,7 +57,7 @@ Status GraphSink::add(const Launch& launch) noexcept {
     GIRIH_CUDA_TRY(
         cudaGraphKernelNodeSetAttribute(node, cudaLaunchAttributeClusterDimension, &value));
   }
-  return follow(node, launch.waits_itself);
+  return follow(node, launch.waits_itself && functions_.may_overlap());
 }
 
 Status GraphSink::follow(cudaGraphNode_t node, bool waits_itself) noexcept {

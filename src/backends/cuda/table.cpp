@@ -12,6 +12,7 @@ constexpr DTypes kInt8Outputs = {DType::F32, DType::BF16, DType::F16, DType::I32
 constexpr DTypes kCastable = {DType::F32, DType::BF16, DType::F16, DType::F8E4M3, DType::F8E5M2};
 constexpr DTypes kAnyType = {DType::F32,    DType::F64, DType::BF16, DType::F16, DType::F8E4M3,
                              DType::F8E5M2, DType::I8,  DType::U8,   DType::I32, DType::I4};
+constexpr Features kSm80 = {Feature::Sm80};
 constexpr Features kSm90a = {Feature::Sm90a};
 
 /// Rows of one kind of operands on the matrix unit.
@@ -62,6 +63,23 @@ constexpr Family kFamily_tf32{kSingle, kFloats, Reduction::WgmmaTf32, Precision:
    .precision = kFamily_##types.precision,                                                      \
    .scales_blocks = std::string_view(#types) == "f8block",                                      \
    .gates = true},
+#define GIRIH_CUDA_MMA(types, rows, columns, depth, in, out, sum, flops)                   \
+  {.name = "cuda_gemm_" #types "_" #rows "x" #columns "_mma",                              \
+   .backend = Backend::Cuda,                                                               \
+   .op = Op::Gemm,                                                                         \
+   .operands = in,                                                                         \
+   .outputs = out,                                                                         \
+   .path = Path::Matrix,                                                                   \
+   .needs = kSm80,                                                                         \
+   .tile_m = rows,                                                                         \
+   .tile_n = columns,                                                                      \
+   .tile_k = depth,                                                                        \
+   .reduction = Reduction::sum,                                                            \
+   .flops_per_cycle = flops,                                                               \
+   .precision =                                                                            \
+       std::string_view(#types) == "tf32" ? std::optional(Precision::Tf32) : std::nullopt, \
+   .mma = true,                                                                            \
+   .gates = true},
 #define GIRIH_CUDA_SIMT_GEMM(types, rows, columns, depth, in, out, sum, flops) \
   {.name = "cuda_gemm_" #types "_" #rows "x" #columns "_simt",                 \
    .backend = Backend::Cuda,                                                   \
@@ -69,7 +87,7 @@ constexpr Family kFamily_tf32{kSingle, kFloats, Reduction::WgmmaTf32, Precision:
    .operands = in,                                                             \
    .outputs = out,                                                             \
    .path = Path::Portable,                                                     \
-   .needs = kSm90a,                                                            \
+   .needs = kSm80,                                                             \
    .tile_m = rows,                                                             \
    .tile_n = columns,                                                          \
    .tile_k = depth,                                                            \
@@ -100,7 +118,7 @@ constexpr Family kFamily_tf32{kSingle, kFloats, Reduction::WgmmaTf32, Precision:
    .operands = in,                                                                \
    .outputs = out,                                                                \
    .path = Path::unit,                                                            \
-   .needs = kSm90a,                                                               \
+   .needs = kSm80,                                                                \
    .tile_m = rows,                                                                \
    .tile_n = columns,                                                             \
    .tile_k = depth,                                                               \
@@ -115,7 +133,7 @@ constexpr Family kFamily_tf32{kSingle, kFloats, Reduction::WgmmaTf32, Precision:
    .operands = in,                                                         \
    .outputs = out,                                                         \
    .path = Path::Portable,                                                 \
-   .needs = kSm90a,                                                        \
+   .needs = kSm80,                                                         \
    .tile_m = rows,                                                         \
    .tile_n = columns},
 constexpr KernelInfo kRows[] = {
@@ -126,6 +144,7 @@ constexpr KernelInfo kRows[] = {
 #undef GIRIH_CUDA_SKINNY
 #undef GIRIH_CUDA_SIMT_GEMM
 #undef GIRIH_CUDA_WGMMA_OF
+#undef GIRIH_CUDA_MMA
 #undef GIRIH_CUDA_WGMMA
 
 }  // namespace

@@ -15,6 +15,15 @@ foreach(type element IN ZIP_LISTS types elements)
   endforeach()
 endforeach()
 
+# Code of compute capability 9.0 is in every object. What needs nothing of 9.0 alone has PTX for 8.0
+# and later beside it, which other devices compile when they first load it, a file at a time.
+foreach(source ${cuda_sources})
+  if(NOT source MATCHES "/gemm_(wgmma|fast_f32|grouped_(bf16|f16))[^/]*$")
+    set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS
+                                --generate-code=arch=compute_80,code=[compute_80])
+  endif()
+endforeach()
+
 add_library(girih_cuda_kernels OBJECT ${cuda_sources})
 target_include_directories(girih_cuda_kernels PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 # CMake 3.25 does not know the dialects of nvcc 13.

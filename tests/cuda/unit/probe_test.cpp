@@ -15,6 +15,7 @@ Sighting h200() {
   Sighting seen{.runtime = 13000, .driver = 13000, .count = 1};
   seen.info.name = "NVIDIA H200";
   seen.info.compute_capability = 90;
+  seen.info.features.add(Feature::Sm80);
   seen.info.features.add(Feature::Sm90a);
   return seen;
 }
@@ -81,13 +82,17 @@ TEST(CudaJudge, ADriverThatFails) {
 }
 
 TEST(CudaJudge, AnArchitectureThatTheKernelsAreNotFor) {
-  for (const int capability : {75, 80, 86, 89, 100, 103, 120}) {
+  for (const int capability : {60, 70, 75}) {
     Sighting seen = h200();
     seen.info.features = {};
     seen.info.compute_capability = capability;
     expect(seen, Presence::Unusable,
            std::to_string(capability / 10) + "." + std::to_string(capability % 10));
   }
+  Sighting seen = h200();
+  seen.info.features = {Feature::Sm80};
+  seen.info.compute_capability = 86;
+  EXPECT_EQ(cuda::judge(seen).presence, Presence::Usable);
 }
 
 TEST(CudaStatus, TellsMisuseAndMemoryFromFaults) {

@@ -45,5 +45,15 @@ TEST(EnvironmentTest, TheOnlyTraceIsOfLines) {
   EXPECT_EQ(testing::must(read_environment()).trace_file, "calls.txt");
 }
 
+TEST(EnvironmentTest, CudaIsPortableOrWhatItIs) {
+  EXPECT_FALSE(testing::must(read_environment()).is_cuda_portable);
+  for (const char* bad : {"1", "Portable", "portable ", "sm_80"}) {
+    const ScopedVariable variable("GIRIH_CUDA", bad);
+    EXPECT_TRUE(testing::refused(read_environment(), Code::InvalidOption, "GIRIH_CUDA")) << bad;
+  }
+  const ScopedVariable variable("GIRIH_CUDA", "portable");
+  EXPECT_TRUE(testing::must(read_environment()).is_cuda_portable);
+}
+
 }  // namespace
 }  // namespace girih

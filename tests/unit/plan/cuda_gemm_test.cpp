@@ -8,6 +8,7 @@
 #include "core/checked.hpp"
 #include "plan/cuda_gemm_layout.hpp"
 #include "plan/cuda_gemm_tuned.hpp"
+#include "plan/cuda_mma.hpp"
 #include "plan/gemm.hpp"
 #include "support/expect.hpp"
 
@@ -128,20 +129,63 @@ TEST(CudaGemmSelect, EveryWgmmaRowIsTheBestOfSomeShapeOrMayBeForced) {
   }
 }
 
-TEST(CudaGemmSelect, OtherArchitecturesAreRefusedByName) {
-  struct Device {
-    const char* name;
-    const char* capability;
+constexpr const char* kOthers[] = {"a100", "a40", "l40s", "b200", "b300", "rtx-pro-6000", "gb10"};
+
+TEST(CudaGemmSelect, OtherArchitecturesTakeRowsThatNeedNothingOfHoppers) {
+  for (const char* const device : kOthers) {
+    ASSERT_NE(find_fixture(device), nullptr) << device;
+    for (const DType operands : {DType::BF16, DType::F16, DType::F8E4M3, DType::I8, DType::F32}) {
+      for (const std::int64_t extent : {1, 17, 1000, 8192}) {
+        const GemmProblem x = must(check(spec(extent, extent, extent, DType::F32, {}, operands)));
+        const GemmSelection chosen = must(select(x, context_on(device)));
+        EXPECT_FALSE(chosen.kernel->needs.has(Feature::Sm90a)) << device << chosen.kernel->name;
+        EXPECT_GT(chosen.predicted_seconds, 0);
+        if (extent < 1000) continue;
+        EXPECT_EQ(chosen.kernel->mma, operands != DType::F32) << device << chosen.kernel->name;
+        EXPECT_TRUE(chosen.workspace_bytes == 0 || !chosen.kernel->mma);
+      }
+    }
+  }
+}
+
+TEST(CudaGemmSelect, LargeTilesAreForManyElements) {
+  const auto tile_on = [](const char* device, std::int64_t extent) {
+    return must(select(must(check(spec(extent, extent, 512))), context_on(device))).kernel->tile_m;
   };
-  for (const auto& [name, capability] :
-       {Device{"a100", "8.0"}, Device{"a40", "8.6"}, Device{"l40s", "8.9"}, Device{"b200", "10.0"},
-        Device{"b300", "10.3"}, Device{"rtx-pro-6000", "12.0"}, Device{"gb10", "12.1"}}) {
-    ASSERT_NE(find_fixture(name), nullptr) << name;
-    for (const DType operands : {DType::BF16, DType::F16, DType::F32, DType::I8}) {
-      const auto chosen =
-          select(must(check(spec(64, 64, 64, DType::F32, {}, operands))), context_on(name));
-      EXPECT_TRUE(refused(chosen, Code::GemmNoKernel, capability));
-      EXPECT_TRUE(refused(chosen, Code::GemmNoKernel, "sm_90a"));
+  for (const char* const device : kOthers) {
+    EXPECT_EQ(tile_on(device, 8192), 128) << device;
+    EXPECT_EQ(tile_on(device, 256), 64) << device;
+  }
+}
+
+TEST(CudaGemmSelect, RowsForAnyMatrixUnitYieldToWgmma) {
+  for (const std::int64_t extent : {1, 16, 300, 4096}) {
+    const GemmProblem x = must(check(spec(extent, extent, extent)));
+    const Plan plan = must(explain(x, context_on("h200")));
+    EXPECT_EQ(plan.kernel.find("_mma"), std::string::npos) << plan.kernel;
+    int yielding = 0;
+    for (const auto& [row, reason] : plan.rejected) {
+      if (reason.find("yields to wgmma") != std::string::npos) ++yielding;
+    }
+    EXPECT_EQ(yielding, 2);
+  }
+  const GemmProblem x = must(check(spec(300, 200, 1000)));
+  const Plan forced = must(explain(x, context_on("h200", "cuda_gemm_16bit_64x64_mma")));
+  EXPECT_EQ(forced.kernel, "cuda_gemm_16bit_64x64_mma");
+  EXPECT_EQ(forced.reduction, "mma_f32");
+}
+
+TEST(CudaGemmSelect, ADevicesInvariantSumsDoNotDependOnRows) {
+  for (const DeviceInfo& device : device_fixtures()) {
+    if (device.backend != Backend::Cuda) continue;
+    for (const DType operands : {DType::BF16, DType::F8E5M2, DType::I8, DType::F32}) {
+      std::set<Reduction> sums;
+      for (const std::int64_t m : {1, 2, 16, 17, 100, 1000, 100000}) {
+        GemmSpec x = spec(m, 4096, 4096, DType::F32, {}, operands);
+        x.reproducibility = Reproducibility::RowInvariant;
+        sums.insert(must(select(must(check(x)), context_on(device.name))).kernel->reduction);
+      }
+      EXPECT_EQ(sums.size(), 1U) << device.name << " " << name(operands);
     }
   }
 }
@@ -247,6 +291,26 @@ TEST(CudaGemmSelect, FactorsOfBlocksTakeRowsThatHaveThem) {
   const CudaGemmPieces pieces = cuda_gemm_pieces(must(check(asked)), 1);
   EXPECT_LT(pieces.n, 30000);
   EXPECT_EQ(pieces.n % 128, 0);
+}
+
+TEST(CudaMma, OperandsAreCopiedWherePiecesOf16BytesAreAligned) {
+  const auto a_of = [](Layout layout, DType type, std::int64_t m, std::int64_t k,
+                       std::int64_t offset = 0) {
+    GemmSpec x = spec(m, 64, k, DType::F32, layout, type);
+    x.a.offset = offset;
+    return cuda_mma_a(must(check(x)));
+  };
+  EXPECT_TRUE(a_of({}, DType::BF16, 30, 64).copied);
+  EXPECT_EQ(a_of({}, DType::BF16, 30, 64).major, Major::K);
+  EXPECT_TRUE(a_of({.a_transposed = true}, DType::F16, 64, 30).copied);
+  EXPECT_EQ(a_of({.a_transposed = true}, DType::F16, 64, 30).major, Major::MN);
+  EXPECT_FALSE(a_of({}, DType::BF16, 30, 63).copied);
+  EXPECT_TRUE(a_of({}, DType::BF16, 1, 63).copied);
+  EXPECT_FALSE(a_of({}, DType::BF16, 30, 64, 4).copied);
+  EXPECT_TRUE(a_of({}, DType::I8, 30, 64).copied);
+  EXPECT_FALSE(a_of({}, DType::I8, 30, 72).copied);
+  EXPECT_FALSE(a_of({.a_transposed = true}, DType::I8, 64, 30).copied);
+  EXPECT_FALSE(a_of({}, DType::F8E4M3, 30, 64).copied);
 }
 
 GemmSpec gated(std::int64_t m, std::int64_t n, std::int64_t k, DType operands = DType::BF16) {

@@ -45,13 +45,17 @@ std::string cuda_disagreement(const KernelInfo& row, const KernelName& parsed) {
   const std::map<std::string, cuda::TileForm> forms = {
       {"simt", cuda::TileForm::None},
       {"skinny", cuda::TileForm::None},
+      {"mma", cuda::TileForm::None},
       {"wgmma", cuda::TileForm::Cooperative},
       {"wgmmapingpong", cuda::TileForm::PingPong},
       {"wgmmacluster", cuda::TileForm::ClusterSplit}};
   const auto form = forms.find(parsed.target);
   if (form == forms.end()) return "target";
   if (form->second != row.form) return "target and form";
-  if (!row.needs.has(Feature::Sm90a)) return "target's feature";
+  const bool is_wgmma = row.form != cuda::TileForm::None;
+  if (is_wgmma != row.needs.has(Feature::Sm90a) || is_wgmma == row.needs.has(Feature::Sm80)) {
+    return "target's feature";
+  }
   // Tiles of one extent may differ in depth.
   if (parsed.tile_k != (row.form == cuda::TileForm::None ? 0 : row.tile_k)) return "depth";
   if ((parsed.target == "skinny") != row.skinny) return "target and skinny";
@@ -61,12 +65,13 @@ std::string cuda_disagreement(const KernelInfo& row, const KernelName& parsed) {
     if (!is_exact && row.reduction != Reduction::SlicedF32) return "target and reduction";
     return is_exact == row.operands.has(DType::I8) ? "" : "i8";
   }
+  if ((parsed.target == "mma") != row.mma) return "target and mma";
   if ((parsed.target == "simt") != (row.path == Path::Portable)) return "target and path";
-  const Reduction sum_of_halves =
-      row.form == cuda::TileForm::None ? Reduction::SequentialF32 : Reduction::WgmmaF32;
-  if (parsed.types == "16bit" &&
-      (!row.operands.has(DType::BF16) || !row.operands.has(DType::F16) ||
-       row.operands.has(DType::F32) || row.reduction != sum_of_halves)) {
+  const Reduction sum_of_halves = is_wgmma  ? Reduction::WgmmaF32
+                                  : row.mma ? Reduction::MmaF32
+                                            : Reduction::SequentialF32;
+  if (parsed.types == "16bit" && (!row.operands.has(DType::BF16) || !row.operands.has(DType::F16) ||
+                                  row.operands.has(DType::F32) || row.reduction != sum_of_halves)) {
     return "16bit";
   }
   if ((parsed.types == "f32x3") != row.splits_f32 ||
@@ -80,7 +85,7 @@ std::string cuda_disagreement(const KernelInfo& row, const KernelName& parsed) {
   if (row.op == Op::Gemm && parsed.types == "i8" && row.reduction != Reduction::ExactI32) {
     return "i8";
   }
-  if (row.form == cuda::TileForm::None) return {};
+  if (row.form == cuda::TileForm::None && !row.mma) return {};
   struct Types {
     DType operands;
     Reduction reduction;
@@ -95,8 +100,14 @@ std::string cuda_disagreement(const KernelInfo& row, const KernelName& parsed) {
       {"f8block", {DType::F8E4M3, Reduction::WgmmaF8, Precision::Exact, 1}},
       {"f8fast", {DType::F8E4M3, Reduction::WgmmaF8Fast, Precision::Fast, 1}},
       {"tf32", {DType::F32, Reduction::WgmmaTf32, Precision::Tf32, 4}}};
-  const auto found = types.find(parsed.types);
-  if (found == types.end()) return "types";
+  const std::map<std::string, Types> mma_types = {
+      {"16bit", {DType::BF16, Reduction::MmaF32, {}, 2}},
+      {"i8", {DType::I8, Reduction::ExactI32, {}, 2}},
+      {"f8", {DType::F8E4M3, Reduction::MmaF32, {}, 2}},
+      {"tf32", {DType::F32, Reduction::MmaTf32, Precision::Tf32, 2}}};
+  const auto& known = row.mma ? mma_types : types;
+  const auto found = known.find(parsed.types);
+  if (found == known.end()) return "types";
   const auto& [operands, reduction, precision, bytes] = found->second;
   if (!row.operands.has(operands) || row.reduction != reduction || row.precision != precision ||
       row.operand_bytes != bytes || row.scales_blocks != (parsed.types == "f8block")) {

@@ -21,8 +21,8 @@ struct F32Params {
   const std::uint32_t* only_if = nullptr;
 };
 
-/// The kernel of tile `tile` of kF32Tiles, for operands that are loaded so. Takes one F32Params; block f32_threads(tile), dynamic shared memory
-/// f32_shared_bytes(tile), any grid.
+/// The kernel of tile `tile` of kF32Tiles, for operands that are loaded so. Takes one F32Params;
+/// block f32_threads(tile), dynamic shared memory f32_shared_bytes(tile), any grid.
 const void* gemm_f32_kernel(int tile, F32Load a, F32Load b);
 
 }  // namespace girih::inline v0::cuda

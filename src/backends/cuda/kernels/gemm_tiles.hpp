@@ -14,6 +14,7 @@ constexpr TileConfig kTiles[] = {
 #define GIRIH_CUDA_WGMMA_OF(types, bytes, promotes, rows, cols, depth, consumers, form, target) \
   TileConfig{rows,           cols,  depth,    consumers,                                        \
              TileForm::form, bytes, promotes, TileTypes::types == TileTypes::f8block},
+#define GIRIH_CUDA_MMA(...)
 #define GIRIH_CUDA_SIMT_GEMM(...)
 #define GIRIH_CUDA_FAST_F32(...)
 #define GIRIH_CUDA_SKINNY(...)
@@ -32,6 +33,7 @@ constexpr TileTypes kTileTypes[] = {
 #undef GIRIH_CUDA_SKINNY
 #undef GIRIH_CUDA_FAST_F32
 #undef GIRIH_CUDA_SIMT_GEMM
+#undef GIRIH_CUDA_MMA
 #undef GIRIH_CUDA_WGMMA_OF
 #undef GIRIH_CUDA_WGMMA
 };

@@ -77,11 +77,16 @@ __device__ __forceinline__ void cluster_sync() {
                    : "memory");
 }
 // Blocks until the kernels this one depends on have finished; free when there are none.
+// Not in PTX for 8.0, whose launches begin when what came before has ended.
 __device__ __forceinline__ void wait_for_dependencies() {
+#if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
 }
 __device__ __forceinline__ void launch_dependents() {
+#if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
 }
 
 template <int kRegisters>

@@ -23,7 +23,8 @@ struct ColumnTerms {
 
 // kScales: the epilogue of boxes has the scales of rows and columns. kIntegers: sums are f32, or
 // for an i32 C the bits of integers.
-template <int kSlabs, int kCols, bool kSplit, bool kGates, bool kScales = false, bool kIntegers = false>
+template <int kSlabs, int kCols, bool kSplit, bool kGates, bool kScales = false,
+          bool kIntegers = false>
 struct WarpOutput {
   using Accumulators = float[kSlabs][kCols / 2];
   static constexpr int kChunk = store_columns(kCols);  // columns staged at a time
