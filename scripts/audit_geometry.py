@@ -121,7 +121,7 @@ def self_test(root):
               ("cpu/kernels.inc", "GIRIH_CPU_GEMM(neon, f32, 8,", "GIRIH_CPU_GEMM(neon, f32, 4,"),
               ("cuda/kernels/simt_params.hpp", "kSimtTile = 64", "kSimtTile = 32"),
               ("cuda/kernels/simt_params.hpp", "kWalkSegment = 512", "kWalkSegment = 256"),
-              ("../plan/cuda_f32_tile.hpp", "{128, 64, 8, 8, 16, 3}", "{64, 128, 8, 8, 16, 3}"),
+              ("../plan/cuda_f32_tile.hpp", "{128, 64, 8, 8, 8, 3}", "{64, 128, 8, 8, 8, 3}"),
               ("cuda/kernels/mma_geometry.hpp", "{128, 2, 4}", "{96, 2, 4}"),
               ("metal/kernels/gemm_tensor.metal", "128, 64, 4, true, true", "64, 128, 4, true, true"),
               ("metal/kernels/gemm_simdgroup.metal", "float, 64, 64, 16, 4", "float, 64, 64, 32, 4"),

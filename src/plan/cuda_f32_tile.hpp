@@ -22,7 +22,7 @@ struct F32Tile {
 constexpr F32Tile kF32Tiles[] = {
     {256, 128, 16, 8, 8, 1},
     {128, 128, 16, 8, 8, 2},
-    {128, 64, 8, 8, 16, 3},
+    {128, 64, 8, 8, 8, 3},
     {64, 64, 8, 4, 16, 4},
 };
 constexpr int kF32TileCount = sizeof(kF32Tiles) / sizeof(kF32Tiles[0]);
