@@ -17,8 +17,8 @@ constexpr int kLeastWarps = 4;             // of a block
 constexpr std::int64_t kLeastDepth = 2;    // units of K in a slice of a block,
 constexpr std::int64_t kClusterDepth = 4;  // and of a cluster
 constexpr int kInvariantSlices = 4;
-constexpr double kLaunch = 2.3e-6;    // seconds, the first bytes and the exchange of sums included
-constexpr double kRowSums = 0.3e-12;  // an element of C
+constexpr double kLaunch = 2.3e-6;  // seconds, the first bytes and the exchange of sums included
+constexpr double kRowSums = 1e-11;  // an element of C
 constexpr double kMemoryShare = 0.873;  // of the nominal bandwidth that reads reach
 constexpr double kGatheredShare = 0.15;
 
