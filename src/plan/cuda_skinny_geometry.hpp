@@ -13,18 +13,6 @@ namespace girih::inline v0::cuda {
 /// Gathered takes any strides.
 enum class SkinnyForm : std::uint8_t { AlongK, AlongColumns, Gathered };
 
-constexpr int skinny_bytes(Element type) {
-  switch (type) {
-    case Element::F32:
-    case Element::I32:
-      return 4;
-    case Element::BF16:
-    case Element::F16:
-      return 2;
-    default:
-      return 1;
-  }
-}
 /// Elements of a piece of 16 bytes, what a lane loads at once.
 constexpr int skinny_piece(int bytes) {
   return 16 / bytes;

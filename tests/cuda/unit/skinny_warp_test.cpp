@@ -97,7 +97,7 @@ void expect_sums(const Extents& x) {
 
 template <Element kType>
 void expect_all_forms(std::initializer_list<int> tails) {
-  constexpr int kBytes = cuda::skinny_bytes(kType), kPiece = cuda::skinny_piece(kBytes);
+  constexpr int kBytes = cuda::element_bytes(kType), kPiece = cuda::skinny_piece(kBytes);
   constexpr int kUnit = cuda::skinny_unit(kBytes), kWidth = 8 * kPiece;
   constexpr int kFewRows = kBytes == 4 ? 4 : 8;
   for (const int tail : tails) {

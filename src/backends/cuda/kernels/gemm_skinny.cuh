@@ -80,8 +80,8 @@ __device__ __forceinline__ void finish_quad(const SimtParams& p, std::int64_t ba
 }
 
 template <Element kType, SkinnyForm kForm, int kRows>
-__global__ void __launch_bounds__(32 * skinny_most_warps(skinny_bytes(kType), kForm, kRows),
-                                  skinny_least_blocks(skinny_bytes(kType), kForm, kRows))
+__global__ void __launch_bounds__(32 * skinny_most_warps(element_bytes(kType), kForm, kRows),
+                                  skinny_least_blocks(element_bytes(kType), kForm, kRows))
     gemm_skinny(const __grid_constant__ SkinnyParams p) {
   using Warp = SkinnyWarp<kType, kForm, kRows>;
   using Sum = typename Warp::Sum;

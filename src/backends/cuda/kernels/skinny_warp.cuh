@@ -15,7 +15,7 @@ template <Element kType, SkinnyForm kForm, int kRows>
 class SkinnyWarp {
  public:
   static constexpr bool kAlongK = kForm != SkinnyForm::AlongColumns;
-  static constexpr int kBytes = skinny_bytes(kType), kPiece = skinny_piece(kBytes);
+  static constexpr int kBytes = element_bytes(kType), kPiece = skinny_piece(kBytes);
   static constexpr int kColumns = skinny_columns(kBytes, kForm);
   static constexpr int kSteps = skinny_unit(kBytes) * kBytes / (kAlongK ? 128 : 32 * kBytes);
   static constexpr bool kIsF32 = kType == Element::F32;
