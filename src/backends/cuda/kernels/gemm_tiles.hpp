@@ -10,7 +10,11 @@ constexpr TileConfig kTiles[] = {
   TileConfig{rows, cols, depth, consumers, TileForm::form},
 #define GIRIH_CUDA_SIMT_GEMM(...)
 #define GIRIH_CUDA_ELEMENTWISE(...)
+#define GIRIH_CUDA_GROUPED_WGMMA(...)
+#define GIRIH_CUDA_GROUPED_SIMT(...)
 #include "backends/cuda/kernels.inc"
+#undef GIRIH_CUDA_GROUPED_SIMT
+#undef GIRIH_CUDA_GROUPED_WGMMA
 #undef GIRIH_CUDA_ELEMENTWISE
 #undef GIRIH_CUDA_SIMT_GEMM
 #undef GIRIH_CUDA_WGMMA
