@@ -15,6 +15,10 @@ MUST_HOLD = [
     ("gemm_wgmma", r"UTMALDG\.3D\.MULTICAST", "no multicast"),
     ("gemm_wgmma", r"UTMASTG", "no tensor copy out"),
     ("gemm_simtIf", r"\bFFMA\b", "no fused multiply-add"),
+    ("gemm_groupedILi", r"HGMMA\.64x\d+x16\.F32", "no matrix unit"),
+    ("gemm_groupedILi", r"UTMALDG\.3D", "no tensor copy in"),
+    ("gemm_groupedILi", r"STG\.E\.128", "no whole pieces out"),
+    ("permute_rows", r"LDG\.E\.128", "no whole pieces in"),
 ]
 LOCAL_MEMORY = re.compile(r"\b(LDL|STL)\b")
 
@@ -41,10 +45,13 @@ def faults(found):
 
 def self_test():
     good = ("Function : gemm_wgmma1\n HGMMA.64x128x16.F32.BF16 R24\n UTMALDG.3D [UR8]\n"
-            " UTMALDG.3D.MULTICAST [UR8]\n UTMASTG.3D [UR8]\nFunction : gemm_simtIfEE\n FFMA R1, R2\n")
+            " UTMALDG.3D.MULTICAST [UR8]\n UTMASTG.3D [UR8]\nFunction : gemm_simtIfEE\n FFMA R1, R2\n"
+            "Function : gemm_groupedILi0\n HGMMA.64x256x16.F32.BF16 R24\n UTMALDG.3D [UR8]\n STG.E.128 [R2]\n"
+            "Function : permute_rowsE\n LDG.E.128 R4\n")
     assert list(faults(functions(good))) == [], list(faults(functions(good)))
     seeded = [("HGMMA.64x128x16.F32.BF16", "HMMA.16816.F32.BF16"), ("UTMALDG.3D.MULTICAST", "NOP"),
               ("UTMALDG.3D [UR8]", "LDG [UR8]"), ("UTMASTG", "STG"), ("gemm_wgmma", "gemm_other"), ("FFMA R1", "FMUL R1"), ("FFMA R1", "FFMA R1\n STL [R1], R2\n"),
+              ("HGMMA.64x256", "HMMA.64x256"), ("STG.E.128", "STG.E.64"), ("LDG.E.128", "LDG.E.64"),
               ("Function", "Funktion")]
     for before, after in seeded:
         assert list(faults(functions(good.replace(before, after)))), f"missed: {after}"

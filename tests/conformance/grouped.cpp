@@ -235,8 +235,8 @@ class GroupedMatrix : public CaseLaneTest<GroupedCase, Kernels::NotOnMetal> {
  protected:
   static GemmCase aligned(std::uint64_t index) {
     return {.index = index,
-            .m = 360,
-            .n = 328,
+            .m = 200,
+            .n = 264,
             .k = 136,
             .batch = 7,
             .operands = index % 2 != 0 ? DType::F16 : DType::BF16,
@@ -261,7 +261,7 @@ TEST_P(GroupedMatrix, EveryLayoutAndLength) {
 }
 
 TEST_P(GroupedMatrix, EveryTermOfTheEpilogue) {
-  for (std::uint64_t index = 1; index <= 24; ++index) {
+  for (std::uint64_t index = 1; index <= 16; ++index) {
     GemmCase x = aligned(index);
     if (index % 2 != 0) x.bias = DType::F32;
     x.bias_per_batch = index % 4 == 1;
@@ -280,7 +280,7 @@ TEST_P(GroupedMatrix, EveryTermOfTheEpilogue) {
 }
 
 TEST_P(GroupedMatrix, Gates) {
-  for (std::uint64_t index = 1; index <= 24; ++index) {
+  for (std::uint64_t index = 1; index <= 16; ++index) {
     GemmCase x = aligned(index);
     x.n = 152;
     x.b.column_major = index % 2 != 0;
@@ -288,8 +288,8 @@ TEST_P(GroupedMatrix, Gates) {
                   .limit = 2,
                   .up_offset = 1};
     if (index % 4 < 2) x.bias = DType::F32, x.bias_per_batch = true;
-    if (index > 16) x.b_scale = Granularity::PerColumn;
-    if (index > 20) x.residual = ResidualCase::Separate, x.residual_type = DType::F32;
+    if (index > 8) x.b_scale = Granularity::PerColumn;
+    if (index > 12) x.residual = ResidualCase::Separate, x.residual_type = DType::F32;
     expect(grouped(x, GroupedExtent::Rows, Lengths::Ragged));
   }
 }
