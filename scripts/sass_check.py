@@ -35,6 +35,10 @@ MUST_HOLD = [
     ("gemm_fast_f32", r"UTMALDG\.3D", "no tensor copy in"),
     ("copy_rowsILi16", r"\bLDG\.E\.128\b", "no loads of 16 bytes"),
     ("copy_rowsILi16", r"\bSTG\.E\.128\b", "no stores of 16 bytes"),
+    ("gemm_groupedILi", r"HGMMA\.64x\d+x16\.F32", "no matrix unit"),
+    ("gemm_groupedILi", r"UTMALDG\.3D", "no tensor copy in"),
+    ("gemm_groupedILi", r"STG\.E\.128", "no whole pieces out"),
+    ("permute_rows", r"LDG\.E\.128", "no whole pieces in"),
 ]
 LOCAL_MEMORY = re.compile(r"\b(LDL|STL)\b")
 
@@ -72,6 +76,8 @@ def self_test():
             "Function : gemm_skinnyILNS1_7ElementE1ELNS1_10SkinnyFormE0ELi8\n LDG.E.NA.LTC256B.128 R4\n"
             " HMMA.16816.F32.BF16 R4\nFunction : gemm_skinnyILNS1_7ElementE3ELNS1_10SkinnyFormE1ELi8\n"
             " LDG.E.NA.128 R4\n IMMA.16832.S8.S8 R4\n"
+            "Function : gemm_groupedILi0\n HGMMA.64x256x16.F32.BF16 R24\n UTMALDG.3D [UR8]\n STG.E.128 [R2]\n"
+            "Function : permute_rowsE\n LDG.E.128 R4\n"
             "Function : copy_rowsILi16\n LDG.E.128 R4\n STG.E.128 [R2]\n") + "".join(
         f"Function : gemm_wgmmaElementE{element}E\n {unit} R24\n{copies}"
         for element, unit in ((1, "HGMMA.64x128x16.F32.BF16"), (2, "HGMMA.64x128x16.F32"),
@@ -86,7 +92,8 @@ def self_test():
               ("LTC256B.128 R4\n HMMA.16816.F32.BF16", "LTC256B.128 R4\n HMMA.16816.F32"),
               ("IMMA.16832", "IDP.4A"), ("LDG.E.NA.LTC256B.128", "LDG.E.U16"), ("LDG.E.NA.128", "LDG.E.U16"), ("LDS.128", "LDS.64"),
               ("LDG.E.128", "LDG.E"), ("STG.E.128", "STG.E"),
-              ("gemm_fast_f32\n HGMMA", "gemm_fast_f32\n HMMA"), ("Function", "Funktion")]
+              ("HGMMA.64x256", "HMMA.64x256"), ("permute_rowsE\n LDG.E.128", "permute_rowsE\n LDG.E.64"),
+              ("STG.E.128 [R2]\nFunction : permute", "STG.E.64 [R2]\nFunction : permute"), ("gemm_fast_f32\n HGMMA", "gemm_fast_f32\n HMMA"), ("Function", "Funktion")]
     for before, after in seeded:
         assert list(faults(functions(good.replace(before, after)))), f"missed: {after}"
     print(f"{len(seeded)} seeded faults caught")

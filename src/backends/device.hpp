@@ -51,11 +51,13 @@ struct PermuteCall {
   PermuteProblem problem;
   PermuteOperands operands;
   PermuteSelection selection;
+  std::byte* scratch = nullptr;  ///< as of a GemmCall
 };
 struct UnpermuteCall {
   UnpermuteProblem problem;
   UnpermuteOperands operands;
   PermuteSelection selection;
+  std::byte* scratch = nullptr;  ///< as of a GemmCall
 };
 /// A kernel that the caller added.
 struct ForeignKernel {

@@ -251,17 +251,22 @@ GroupRows rows_of_group(const GroupedGemmProblem& problem, const std::int32_t* o
   return {*begin, begin[problem.offset_stride]};
 }
 
+Error bad_offset(std::int64_t index, std::int64_t offset, std::int64_t before,
+                 std::int64_t rows) noexcept {
+  if (offset < 0) return error(Code::GroupedOffsets, "offset {} is {}", index, offset);
+  if (offset < before) {
+    return error(Code::GroupedOffsets, "offset {} is {}, the one before it {}", index, offset,
+                 before);
+  }
+  return error(Code::GroupedOffsets, "offset {} is {}, there are {} rows", index, offset, rows);
+}
+
 Status check_offsets(const GroupedGemmProblem& problem, const std::int32_t* offsets) noexcept {
   std::int64_t last = 0;
   for (std::int64_t i = 0; i <= problem.groups(); ++i) {
     const std::int64_t offset = offsets[i * problem.offset_stride];
-    if (offset < last) {
-      if (offset < 0) return error(Code::GroupedOffsets, "offset {} is {}", i, offset);
-      return error(Code::GroupedOffsets, "offset {} is {}, the one before it {}", i, offset, last);
-    }
-    if (offset > problem.rows()) {
-      return error(Code::GroupedOffsets, "offset {} is {}, there are {} rows", i, offset,
-                   problem.rows());
+    if (offset < last || offset > problem.rows()) {
+      return bad_offset(i, offset, last, problem.rows());
     }
     last = offset;
   }

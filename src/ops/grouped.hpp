@@ -71,7 +71,10 @@ GroupedGemmDesc grouped_desc(const GemmDesc& product, const Tensor& offsets) noe
 /// Rows of one group, of offsets in host memory that `check_offsets` has passed.
 GroupRows rows_of_group(const GroupedGemmProblem& problem, const std::int32_t* offsets,
                         std::int64_t group) noexcept;
-/// GroupedOffsets if the offsets, in host memory, break their rule.
+/// GroupedOffsets, of the first offset that breaks its rule.
+Error bad_offset(std::int64_t index, std::int64_t offset, std::int64_t before,
+                 std::int64_t rows) noexcept;
+/// The same if the offsets, in host memory, have one.
 Status check_offsets(const GroupedGemmProblem& problem, const std::int32_t* offsets) noexcept;
 
 /// A group as a product of its own, in place.

@@ -122,11 +122,18 @@ std::array<const Tensor*, 4> tensors_of(const UnpermuteDesc& desc) noexcept {
           desc.weights ? &*desc.weights : nullptr};
 }
 
+Error bad_source(std::int64_t place, std::int64_t source, std::int64_t tokens) noexcept {
+  return error(Code::RoutingIndex, "source {} is {}, x has {} rows", place, source, tokens);
+}
+Error bad_row(std::int64_t token, std::int64_t slot, std::int64_t row, std::int64_t rows) noexcept {
+  return error(Code::RoutingIndex, "row [{}, {}] is {}, x has {} rows", token, slot, row, rows);
+}
+
 Status check_indices(const PermuteProblem& problem, const std::int32_t* sources) noexcept {
   for (std::int64_t r = 0; r < problem.rows; ++r) {
     const std::int64_t source = sources[problem.sources.at(r, 0)];
     if (source >= 0 && source < problem.tokens) continue;
-    return error(Code::RoutingIndex, "source {} is {}, x has {} rows", r, source, problem.tokens);
+    return bad_source(r, source, problem.tokens);
   }
   return {};
 }
@@ -136,8 +143,7 @@ Status check_indices(const UnpermuteProblem& problem, const std::int32_t* indice
     for (std::int64_t s = 0; s < problem.k; ++s) {
       const std::int64_t row = indices[problem.indices.at(t, s)];
       if (row >= 0 && row < problem.rows) continue;
-      return error(Code::RoutingIndex, "row [{}, {}] is {}, x has {} rows", t, s, row,
-                   problem.rows);
+      return bad_row(t, s, row, problem.rows);
     }
   }
   return {};

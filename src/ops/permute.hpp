@@ -61,7 +61,10 @@ UnpermuteOperands bind(const UnpermuteDesc& desc) noexcept;
 std::array<const Tensor*, 3> tensors_of(const PermuteDesc& desc) noexcept;
 std::array<const Tensor*, 4> tensors_of(const UnpermuteDesc& desc) noexcept;
 
-/// RoutingIndex if an index, in host memory, is no row of x.
+/// RoutingIndex, of an index that is no row of x.
+Error bad_source(std::int64_t place, std::int64_t source, std::int64_t tokens) noexcept;
+Error bad_row(std::int64_t token, std::int64_t slot, std::int64_t row, std::int64_t rows) noexcept;
+/// The same if the indices, in host memory, have one.
 Status check_indices(const PermuteProblem& problem, const std::int32_t* sources) noexcept;
 Status check_indices(const UnpermuteProblem& problem, const std::int32_t* indices) noexcept;
 

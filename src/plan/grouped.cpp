@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "core/checked.hpp"
+#include "core/error.hpp"
 #include "core/format.hpp"
 #include "plan/candidates.hpp"
+#include "plan/cuda_grouped.hpp"
 #include "plan/gemm_cost.hpp"
 
 namespace girih::inline v0 {
@@ -43,6 +45,7 @@ bool is_alone(const GroupedGemmProblem& problem, const GroupedGemmSelection& cho
 
 GroupedGemmSelection candidate(const GroupedGemmProblem& problem, const KernelInfo& kernel,
                                const SelectionContext& context) noexcept {
+  if (kernel.backend == Backend::Cuda) return cuda_grouped_candidate(problem, kernel, context);
   const DeviceInfo& device = *context.device;
   GroupedGemmSelection choice;
   choice.kernel = &kernel;
@@ -90,7 +93,16 @@ std::vector<std::string> notes_on(const GroupedGemmProblem& problem,
   if (problem.product.precision == Precision::Fast) {
     notes.emplace_back("precision fast: no row that splits f32 takes this, the exact one is used");
   }
-  notes.emplace_back("bits are those of each group's product alone: every row is invariant");
+  if (choice.kernel->backend == Backend::Cuda) {
+    if (choice.cluster_rows > 1) {
+      notes.push_back(
+          formatted("clusters of {}x1 tiles share what they load", choice.cluster_rows));
+    }
+    notes.emplace_back("a kernel before it reads the offsets and lays out the tiles");
+    notes.emplace_back("no depth is split: every row is invariant");
+  } else {
+    notes.emplace_back("bits are those of each group's product alone: every row is invariant");
+  }
   return notes;
 }
 
@@ -98,10 +110,20 @@ std::vector<std::string> notes_on(const GroupedGemmProblem& problem,
 
 Result<GroupedGemmSelection> select(const GroupedGemmProblem& problem,
                                     const SelectionContext& context) noexcept {
-  const Result<GroupedGemmSelection> best =
-      cheapest(demand_of(problem), context,
-               [&](const KernelInfo& kernel) { return candidate(problem, kernel, context); });
+  const Result<GroupedGemmSelection> best = cheapest(
+      demand_of(problem), context,
+      [&](const KernelInfo& kernel) { return candidate(problem, kernel, context); },
+      [](const GroupedGemmSelection& a, const GroupedGemmSelection& b) {
+        return a.kernel->backend == Backend::Cuda ? is_better_on_cuda(a, b) : IsFaster{}(a, b);
+      });
   if (!best) return best;
+  if (best->kernel == nullptr) {
+    return error(Code::GemmNoKernel,
+                 "no kernel for {} groups of {} rows, {} x {} x {}, path {}: rows of these types "
+                 "decline the layouts, or count to 2^31 - 1025",
+                 problem.groups(), problem.rows(), problem.product.m, problem.product.n,
+                 problem.product.k, name(problem.product.path));
+  }
   GIRIH_TRY(check_workspace(problem.product.workspace_bytes, best->workspace_bytes, *best->kernel));
   return best;
 }
@@ -111,8 +133,10 @@ Result<Plan> explain(const GroupedGemmProblem& problem, const SelectionContext& 
       demand_of(problem), context, select(problem, context),
       [&](const KernelInfo& kernel) { return candidate(problem, kernel, context); },
       [&](const GroupedGemmSelection& choice, Plan& plan) {
-        const GemmSelection& usual = is_alone(problem, choice) ? choice.alone : choice.together;
-        plan.block = {usual.block.m, usual.block.n, usual.block.k};
+        if (choice.kernel->backend == Backend::Cpu) {
+          const GemmSelection& usual = is_alone(problem, choice) ? choice.alone : choice.together;
+          plan.block = {usual.block.m, usual.block.n, usual.block.k};
+        }
         plan.workspace_bytes = static_cast<std::uint64_t>(choice.workspace_bytes);
         plan.flops = problem.flops();
         plan.bytes = problem.bytes();

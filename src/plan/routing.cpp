@@ -5,6 +5,7 @@
 #include "core/checked.hpp"
 #include "core/format.hpp"
 #include "plan/candidates.hpp"
+#include "plan/cuda_routing.hpp"
 
 namespace girih::inline v0 {
 namespace {
@@ -27,6 +28,13 @@ Demand demand_of(const UnpermuteProblem& problem) noexcept {
   return {.op = Op::Unpermute, .operand = problem.x.dtype, .output = problem.y.dtype};
 }
 
+/// Of kernels that run one after the other and move so many bytes in all.
+double cuda_seconds(double bytes, int kernels, const SelectionContext& context) noexcept {
+  constexpr double kSecondsPerKernel = 2.5e-6, kShareOfBandwidth = 0.85;
+  const double bandwidth = std::max(context.device->memory_gb_per_s, 1.0) * 1e9;
+  return kernels * kSecondsPerKernel + bytes / (bandwidth * kShareOfBandwidth);
+}
+
 RouteSelection candidate(const RouteProblem& problem, const KernelInfo& kernel,
                          const SelectionContext& context) noexcept {
   const auto tokens = static_cast<double>(problem.tokens);
@@ -39,14 +47,24 @@ RouteSelection candidate(const RouteProblem& problem, const KernelInfo& kernel,
   RouteSelection choice;
   choice.kernel = &kernel;
   choice.threads = worthwhile_threads(alone, context.threads);
-  choice.parts = std::clamp<std::int64_t>(ceil_div(problem.tokens, kTokensOfPart), 1,
-                                          choice.threads == 1 ? 1 : 4 * choice.threads);
+  const bool is_cuda = kernel.backend == Backend::Cuda;
+  const std::int64_t most =
+      is_cuda ? cuda::kRouteParts : (choice.threads == 1 ? 1 : 4 * choice.threads);
+  choice.parts = std::clamp<std::int64_t>(
+      ceil_div(problem.tokens, is_cuda ? cuda::kRouteTokensOfPart : kTokensOfPart), 1, most);
   choice.workspace_bytes =
       choice.parts * problem.experts * static_cast<std::int64_t>(sizeof(std::int32_t));
-  choice.predicted_seconds = alone / choice.threads + kSecondsPerCall;
+  choice.predicted_seconds = is_cuda ? cuda_seconds(problem.bytes(), 3, context)
+                                     : alone / choice.threads + kSecondsPerCall;
   return choice;
 }
 
+std::int64_t indices_of(const PermuteProblem& problem) noexcept {
+  return problem.rows;
+}
+std::int64_t indices_of(const UnpermuteProblem& problem) noexcept {
+  return problem.tokens * problem.k;
+}
 double terms_of(const PermuteProblem&) noexcept {
   return 0;
 }
@@ -58,6 +76,11 @@ double terms_of(const UnpermuteProblem& problem) noexcept {
 template <class Problem>
 PermuteSelection candidate(const Problem& problem, const KernelInfo& kernel,
                            const SelectionContext& context) noexcept {
+  if (kernel.backend == Backend::Cuda) {
+    return {.kernel = &kernel,
+            .workspace_bytes = 8 * cuda::index_check_blocks(indices_of(problem)),
+            .predicted_seconds = cuda_seconds(problem.bytes(), 2, context)};
+  }
   const auto [threads, seconds] =
       stream(problem.bytes(), terms_of(problem) * kSecondsPerTerm, context);
   PermuteSelection choice;
@@ -111,11 +134,15 @@ Result<Plan> explain(const RouteProblem& problem, const SelectionContext& contex
   });
 }
 Result<Plan> explain(const PermuteProblem& problem, const SelectionContext& context) noexcept {
-  return explain_rows(problem, context, [](const PermuteSelection&, Plan&) {});
+  return explain_rows(problem, context, [](const PermuteSelection& choice, Plan& plan) {
+    plan.workspace_bytes = static_cast<std::uint64_t>(choice.workspace_bytes);
+  });
 }
 Result<Plan> explain(const UnpermuteProblem& problem, const SelectionContext& context) noexcept {
-  return explain_rows(problem, context,
-                      [&](const PermuteSelection&, Plan& plan) { plan.flops = problem.flops(); });
+  return explain_rows(problem, context, [&](const PermuteSelection& choice, Plan& plan) {
+    plan.workspace_bytes = static_cast<std::uint64_t>(choice.workspace_bytes);
+    plan.flops = problem.flops();
+  });
 }
 
 }  // namespace girih::inline v0

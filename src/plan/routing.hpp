@@ -8,15 +8,16 @@ namespace girih::inline v0 {
 struct RouteSelection {
   const KernelInfo* kernel = nullptr;
   int threads = 1;
-  /// CPU: runs of tokens that are counted, then placed, each by one thread.
+  /// Runs of tokens that are counted, then placed, each by one thread or block.
   std::int64_t parts = 1;
-  std::int64_t workspace_bytes = 0;  ///< CPU: an i32 for each expert of each part
+  std::int64_t workspace_bytes = 0;  ///< an i32 for each expert of each part
   double predicted_seconds = 0;
 };
 /// Of a permute or an un-permute.
 struct PermuteSelection {
   const KernelInfo* kernel = nullptr;
   int threads = 1;
+  std::int64_t workspace_bytes = 0;  ///< cuda: what the check of the indices found
   double predicted_seconds = 0;
 };
 

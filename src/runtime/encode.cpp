@@ -49,11 +49,11 @@ RouteCall make_call(const RouteProblem& problem, const RouteOperands& operands,
 }
 PermuteCall make_call(const PermuteProblem& problem, const PermuteOperands& operands,
                       const PermuteSelection& selection) noexcept {
-  return {problem, operands, selection};
+  return {problem, operands, selection, nullptr};
 }
 UnpermuteCall make_call(const UnpermuteProblem& problem, const UnpermuteOperands& operands,
                         const PermuteSelection& selection) noexcept {
-  return {problem, operands, selection};
+  return {problem, operands, selection, nullptr};
 }
 ElementwiseCall make_call(const ElementwiseProblem& problem, const ElementwiseOperands& operands,
                           const ElementwiseSelection& selection) noexcept {

@@ -96,11 +96,17 @@ Status RuntimeState::dispatch(RouteCall& call, std::span<const Tensor* const> te
 }
 
 Status RuntimeState::dispatch(PermuteCall& call, std::span<const Tensor* const> tensors) noexcept {
+  const Result<std::byte*> workspace = scratch_or(nullptr, call.selection.workspace_bytes);
+  if (!workspace) return workspace.error();
+  call.scratch = *workspace;
   return finish_dispatch(call, tensors);
 }
 
 Status RuntimeState::dispatch(UnpermuteCall& call,
                               std::span<const Tensor* const> tensors) noexcept {
+  const Result<std::byte*> workspace = scratch_or(nullptr, call.selection.workspace_bytes);
+  if (!workspace) return workspace.error();
+  call.scratch = *workspace;
   return finish_dispatch(call, tensors);
 }
 
@@ -148,11 +154,15 @@ Status RuntimeState::prepare(const RouteCall& call) noexcept {
 }
 
 Status RuntimeState::prepare(const PermuteCall& call) noexcept {
-  return note(device_->prepare(call));
+  GIRIH_TRY(note(device_->prepare(call)));
+  const Result<std::byte*> workspace = scratch_or(nullptr, call.selection.workspace_bytes);
+  return workspace ? Status{} : Status(workspace.error());
 }
 
 Status RuntimeState::prepare(const UnpermuteCall& call) noexcept {
-  return note(device_->prepare(call));
+  GIRIH_TRY(note(device_->prepare(call)));
+  const Result<std::byte*> workspace = scratch_or(nullptr, call.selection.workspace_bytes);
+  return workspace ? Status{} : Status(workspace.error());
 }
 
 Status RuntimeState::prepare(const ElementwiseCall& call) noexcept {

@@ -53,8 +53,10 @@ Result<Plan> BoundGrouped::plan(Runtime& runtime) const {
 }
 
 bool BoundGrouped::may_refuse(const Error& error) const {
-  const bool has_rows = backend_ == Backend::Cpu;
-  return error.code == Code::GemmNoKernel && (!has_rows || product_->may_refuse(error));
+  const bool has_rows = backend_ != Backend::Metal;
+  // Matrix rows on cuda pack nothing: they decline what tensor copies cannot read.
+  const bool declines = backend_ == Backend::Cuda && case_.product.path == Path::Matrix;
+  return error.code == Code::GemmNoKernel && (!has_rows || declines || product_->may_refuse(error));
 }
 
 void BoundGrouped::fill(std::uint64_t variant) {

@@ -84,7 +84,7 @@ bool BoundPermute::is_empty() const {
 }
 
 bool BoundPermute::may_refuse(const Error& error) const {
-  return error.code == Code::GemmNoKernel && backend_ != Backend::Cpu;
+  return error.code == Code::GemmNoKernel && backend_ == Backend::Metal;
 }
 
 const std::int32_t* BoundPermute::host_indices() const noexcept {

@@ -88,7 +88,7 @@ Result<Plan> BoundRoute::plan(Runtime& runtime) const {
 }
 
 bool BoundRoute::may_refuse(const Error& error) const {
-  return error.code == Code::GemmNoKernel && backend_ != Backend::Cpu;
+  return error.code == Code::GemmNoKernel && backend_ == Backend::Metal;
 }
 
 void BoundRoute::fill(std::uint64_t variant) {

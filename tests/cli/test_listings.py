@@ -148,7 +148,7 @@ class Plan(CommandTest):
             self.refuse(INVALID, "sizes", *plan, "--n", "1", "--k", "1", "--sizes", sizes)
         self.refuse(INVALID, "2^31 - 1", *plan, "--n", "1", "--k", "1", "--sizes", 2 ** 31)
         self.refuse(INVALID, "-1", *plan, "--m", "4", "--n", "-1", "--k", "1", "--groups", "2")
-        self.refuse(UNSUPPORTED, "grouped_gemm", *plan, *GROUPS, "--device", "h200")
+        self.refuse(UNSUPPORTED, "grouped_gemm", *plan, *GROUPS, "--device", "m5pro")
 
     def test_refusals(self):
         plan = ["plan", "gemm"]

@@ -31,7 +31,7 @@ constexpr auto kExtents = std::to_array<GroupedExtent>({GroupedExtent::Rows, Gro
 constexpr auto kLengths = std::to_array<Lengths>(
     {Lengths::Ragged, Lengths::Even, Lengths::OneHasAll, Lengths::AllEmpty, Lengths::Short});
 
-class GroupedGrid : public CaseLaneTest<GroupedCase, Kernels::OnCpu> {
+class GroupedGrid : public CaseLaneTest<GroupedCase, Kernels::NotOnMetal> {
  protected:
   void expect_both(const GemmCase& rows, const GemmCase& depth, Lengths lengths) {
     expect(grouped(rows, GroupedExtent::Rows, lengths));
@@ -205,11 +205,16 @@ GIRIH_FOR_ALL_LANES(GroupedFuzzQuick);
 class GroupedRows : public BackendTest {};
 
 TEST_P(GroupedRows, EveryRowThatServesGroupsIsRun) {
+  std::vector<UsableKernel> rows = usable_kernels(GetParam(), Op::GroupedGemm);
   for (const UsableKernel& kernel : usable_kernels(GetParam(), Op::Gemm)) {
-    if (!kernel.info.groups) continue;
+    if (kernel.info.groups) rows.push_back(kernel);
+  }
+  for (const UsableKernel& kernel : rows) {
     Runtime runtime = open(GetParam(), {.force_kernel = std::string(kernel.info.name)});
     int passed = 0;
-    for (std::uint64_t i = 0; i < 40; ++i) {
+    // Matrix rows on a GPU decline most of the layouts that come.
+    const std::uint64_t count = kernel.info.backend == Backend::Cpu ? 40 : 400;
+    for (std::uint64_t i = 0; i < count; ++i) {
       const GroupedCase x = verify::make_grouped_case(9, i);
       const CaseReport report = verify::run_case(runtime, x, static_cast<verify::Mode>(i % 3),
                                                  grouped_gemm, verify::Refusals::OfTheRow);
@@ -224,6 +229,83 @@ TEST_P(GroupedRows, EveryRowThatServesGroupsIsRun) {
 }
 
 GIRIH_FOR_ALL_BACKENDS(GroupedRows);
+
+// Operands that tensor copies can read, so that matrix rows on a GPU take them all.
+class GroupedMatrix : public CaseLaneTest<GroupedCase, Kernels::NotOnMetal> {
+ protected:
+  static GemmCase aligned(std::uint64_t index) {
+    return {.index = index,
+            .m = 200,
+            .n = 264,
+            .k = 136,
+            .batch = 7,
+            .operands = index % 2 != 0 ? DType::F16 : DType::BF16,
+            .output = index % 3 == 0   ? DType::F32
+                      : index % 2 != 0 ? DType::F16
+                                       : DType::BF16};
+  }
+};
+
+TEST_P(GroupedMatrix, EveryLayoutAndLength) {
+  std::uint64_t index = 0;
+  for (int bits = 0; bits < 4; ++bits) {
+    for (const Lengths lengths : kLengths) {
+      GemmCase x = aligned(++index);
+      x.a.column_major = (bits & 1) != 0;
+      x.b.column_major = (bits & 2) != 0;
+      expect(grouped(x, GroupedExtent::Rows, lengths));
+      std::swap(x.m, x.k);
+      expect(grouped(x, GroupedExtent::Depth, lengths));
+    }
+  }
+}
+
+TEST_P(GroupedMatrix, EveryTermOfTheEpilogue) {
+  for (std::uint64_t index = 1; index <= 16; ++index) {
+    GemmCase x = aligned(index);
+    if (index % 2 != 0) x.bias = DType::F32;
+    x.bias_per_batch = index % 4 == 1;
+    x.activation = static_cast<Activation>(index % 4);
+    if (index % 3 == 1) x.beta = 0.5F;
+    if (index % 5 == 1) x.residual = ResidualCase::Separate, x.residual_type = DType::BF16;
+    if (index % 7 == 1) x.b_scale = Granularity::PerColumn, x.scales_per_batch = true;
+    if (index % 8 == 1) x.a_scale = Granularity::PerRow;
+    if (index % 6 == 1) x.c.pad = 3;
+    x.alpha = 0.75F;
+    x.alpha_on_device = index % 4 == 0;
+    expect(grouped(x, GroupedExtent::Rows, Lengths::Ragged));
+    std::swap(x.m, x.k);
+    expect(grouped(x, GroupedExtent::Depth, Lengths::Ragged));
+  }
+}
+
+TEST_P(GroupedMatrix, Gates) {
+  for (std::uint64_t index = 1; index <= 16; ++index) {
+    GemmCase x = aligned(index);
+    x.n = 152;
+    x.b.column_major = index % 2 != 0;
+    x.gate = Gate{.order = index / 2 % 2 != 0 ? GateOrder::Concatenated : GateOrder::Interleaved,
+                  .limit = 2,
+                  .up_offset = 1};
+    if (index % 4 < 2) x.bias = DType::F32, x.bias_per_batch = true;
+    if (index > 8) x.b_scale = Granularity::PerColumn;
+    if (index > 12) x.residual = ResidualCase::Separate, x.residual_type = DType::F32;
+    expect(grouped(x, GroupedExtent::Rows, Lengths::Ragged));
+  }
+}
+
+TEST_P(GroupedMatrix, ManyShortGroups) {
+  GemmCase x = aligned(1);
+  x.m = 5000;
+  x.n = 64;
+  x.k = 72;
+  x.batch = 512;
+  for (const Lengths lengths : {Lengths::Ragged, Lengths::Short}) {
+    expect(grouped(x, GroupedExtent::Rows, lengths));
+  }
+}
+
+GIRIH_FOR_ALL_LANES(GroupedMatrix);
 
 }  // namespace
 }  // namespace girih::testing

@@ -22,7 +22,7 @@ constexpr auto kFloats = std::to_array<DType>({DType::F32, DType::BF16, DType::F
 constexpr auto kTypes = std::to_array<DType>({DType::F32, DType::BF16, DType::F16, DType::I32,
                                               DType::F8E4M3, DType::F8E5M2, DType::I8, DType::U8});
 
-class RouteGrid : public CaseLaneTest<RouteCase, Kernels::OnCpu> {};
+class RouteGrid : public CaseLaneTest<RouteCase, Kernels::NotOnMetal> {};
 
 TEST_P(RouteGrid, EveryTypeKindAndContents) {
   std::uint64_t index = 0;
@@ -83,7 +83,7 @@ TEST_P(RouteGrid, ManyTokens) {
 
 GIRIH_FOR_ALL_LANES(RouteGrid);
 
-class PermuteGrid : public CaseLaneTest<PermuteCase, Kernels::OnCpu> {};
+class PermuteGrid : public CaseLaneTest<PermuteCase, Kernels::NotOnMetal> {};
 
 TEST_P(PermuteGrid, EveryTypeAndRaggedWidth) {
   std::uint64_t index = 0;

@@ -55,12 +55,17 @@ std::vector<std::int32_t> integers_of(Runtime& runtime, const Tensor& tensor) {
 class RoutingCalls : public BackendTest {
  protected:
   void SetUp() override {
-    if (GetParam() == Backend::Cpu) return;
+    if (GetParam() != Backend::Metal) return;
     const Routed routed(runtime_, 2, 4, 1);
     const RouteDesc desc = routed.desc(must(runtime_.tensor({2, 4}, DType::F32)));
     EXPECT_TRUE(refused(plan(runtime_, desc), Code::GemmNoKernel, "no row of this operation"));
     EXPECT_TRUE(refused(route(runtime_, desc), Code::GemmNoKernel, "route"));
     GTEST_SKIP() << name(GetParam()) << " has no kernels for it";
+  }
+  /// The status of a call or a replay once it has run: where it was queued, of the wait for it.
+  Status outcome(Status status) {
+    if (!status || GetParam() == Backend::Cpu) return status;
+    return runtime_.synchronize();
   }
 };
 
@@ -139,15 +144,15 @@ TEST_P(RoutingCalls, IndicesThatBreakTheirRuleWriteNothing) {
     const Tensor sources = tensor_of(runtime_, {200}, DType::I32, values);
     const Tensor y = random_tensor(runtime_, {200, kWidth}, DType::F32, 5);
     const std::vector<std::byte> before = bytes_of(runtime_, y);
-    EXPECT_TRUE(refused(permute(runtime_, {.x = x, .sources = sources, .y = y}), Code::RoutingIndex,
-                        "source 197 is " + std::to_string(bad)));
+    EXPECT_TRUE(refused(outcome(permute(runtime_, {.x = x, .sources = sources, .y = y})),
+                        Code::RoutingIndex, "source 197 is " + std::to_string(bad)));
     EXPECT_EQ(bytes_of(runtime_, y), before);
 
     const Tensor sum = random_tensor(runtime_, {100, kWidth}, DType::F32, 6);
     const std::vector<std::byte> sum_before = bytes_of(runtime_, sum);
     const Tensor rows = must(sources.reshape({100, 2}));
-    EXPECT_TRUE(refused(unpermute(runtime_, {.x = x, .rows = rows, .y = sum}), Code::RoutingIndex,
-                        "row [98, 1] is " + std::to_string(bad)));
+    EXPECT_TRUE(refused(outcome(unpermute(runtime_, {.x = x, .rows = rows, .y = sum})),
+                        Code::RoutingIndex, "row [98, 1] is " + std::to_string(bad)));
     EXPECT_EQ(bytes_of(runtime_, sum), sum_before);
   }
   EXPECT_TRUE(succeeded(runtime_.synchronize()));
@@ -165,7 +170,7 @@ TEST_P(RoutingCalls, AReplayReadsTheIndicesOfNow) {
   EXPECT_EQ(bytes_of(runtime_, must(y.slice(0, 0, 1))), bytes_of(runtime_, must(x.slice(0, 2, 3))));
   const std::vector<std::byte> before = bytes_of(runtime_, y);
   must(runtime_.upload(sources, std::span(bad)));
-  EXPECT_TRUE(refused(graph.replay(), Code::RoutingIndex, "source 1 is 3"));
+  EXPECT_TRUE(refused(outcome(graph.replay()), Code::RoutingIndex, "source 1 is 3"));
   EXPECT_EQ(bytes_of(runtime_, y), before);
 }
 
@@ -206,7 +211,9 @@ TEST_P(RoutingCalls, AllocatesNothingInSteadyState) {
   const std::uint64_t heap = heap_allocations();
   for (int i = 0; i < 3; ++i) step();
   EXPECT_EQ(runtime_.memory().system_allocations, before);
-  EXPECT_EQ(heap_allocations(), heap);
+  if (GetParam() == Backend::Cpu) {
+    EXPECT_EQ(heap_allocations(), heap);  // a driver has its own
+  }
 }
 
 TEST_P(RoutingCalls, WorksInTheCallersWorkspace) {

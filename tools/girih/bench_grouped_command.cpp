@@ -14,6 +14,7 @@ namespace girih::cli {
 namespace {
 
 struct GroupedArguments {
+  Backend backend = Backend::Cpu;
   std::string ladder = "experts";
   std::optional<std::string> shapes;
   std::vector<DType> dtypes = {DType::BF16};
@@ -47,7 +48,8 @@ Result<int> run(const GroupedArguments& arguments) {
   }
   const Result<std::vector<GroupsCase>> cases = cases_of(arguments);
   if (!cases) return cases.error();
-  Result<Runtime> runtime = Runtime::open({.backend = Backend::Cpu, .threads = arguments.threads});
+  Result<Runtime> runtime =
+      Runtime::open({.backend = arguments.backend, .threads = arguments.threads});
   if (!runtime) return runtime.error();
   const bool writes = !arguments.file.empty() && arguments.file != "-";
   // A path that cannot be written is found before anything is timed.
@@ -86,9 +88,11 @@ Result<int> run(const GroupedArguments& arguments) {
 }  // namespace
 
 void add_bench_grouped(CLI::App& bench, Action& action) {
-  CLI::App* const command = bench.add_subcommand(
-      "grouped_gemm", "Time grouped products on the cpu against a loop of single ones");
+  CLI::App* const command =
+      bench.add_subcommand("grouped_gemm", "Time grouped products against a loop of single ones");
   const auto arguments = std::make_shared<GroupedArguments>();
+  add_choice(*command, "--backend", arguments->backend, std::vector{Backend::Cpu, Backend::Cuda},
+             "Exactly this backend; default cpu");
   CLI::Option* const ladder =
       command->add_option("--ladder", arguments->ladder, "Named list of shapes; default experts")
           ->type_name("experts");

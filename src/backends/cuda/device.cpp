@@ -5,6 +5,7 @@
 #include <new>
 #include <optional>
 
+#include "backends/cuda/findings.hpp"
 #include "backends/cuda/graph.hpp"
 #include "backends/cuda/kernels/walk_kernels.hpp"
 #include "backends/cuda/overlays.hpp"
@@ -54,7 +55,8 @@ class CudaDevice final : public Device {
     return transfer(destination, source, bytes, cudaMemcpyHostToDevice);
   }
   Status read(void* destination, const std::byte* source, std::int64_t bytes) noexcept override {
-    return transfer(destination, source, bytes, cudaMemcpyDeviceToHost);
+    GIRIH_TRY(transfer(destination, source, bytes, cudaMemcpyDeviceToHost));
+    return findings_->take();
   }
 
   Status launch(const Call& call) noexcept override {
@@ -106,6 +108,7 @@ class CudaDevice final : public Device {
   Overlays overlays_{home_};
   std::optional<Functions> functions_;
   std::optional<TensorMaps> maps_;
+  std::optional<Findings> findings_;
   Lowering lowering_;
   Retired retired_;
   cudaMemPool_t pool_ = nullptr;
@@ -128,6 +131,7 @@ CudaDevice::~CudaDevice() {
   }
   if (side_stream_ != nullptr) (void)cudaStreamDestroy(side_stream_);
   if (pool_ != nullptr) (void)cudaMemPoolDestroy(pool_);
+  findings_.reset();
   (void)cudaGetLastError();
 }
 
@@ -136,8 +140,9 @@ Status CudaDevice::start(const CudaHandles& handles) noexcept try {
   may_be_captured_ = handles.stream.has_value();
   functions_.emplace(home_.driver().load_function, info_.features.has(Feature::Sm90a));
   maps_.emplace(home_.driver().encode_map);
-  lowering_ = {info_.multiprocessors, &*maps_};
   const Inside inside(home_);
+  GIRIH_TRY(findings_.emplace().open());
+  lowering_ = {info_.multiprocessors, &*maps_, findings_->place()};
   GIRIH_TRY(make_pool());
   GIRIH_CUDA_TRY(cudaStreamCreateWithFlags(&side_stream_, cudaStreamNonBlocking));
   for (cudaEvent_t& event : events_) {
@@ -233,7 +238,9 @@ Status CudaDevice::transfer(void* destination, const void* source, std::int64_t 
 Status CudaDevice::prepare(const Call& call) noexcept {
   const Inside inside(home_);
   LoadSink sink(*functions_);
-  return lower(call, {.multiprocessors = lowering_.multiprocessors, .maps = nullptr}, sink);
+  Lowering loading = lowering_;
+  loading.maps = nullptr;
+  return lower(call, loading, sink);
 }
 
 Result<std::unique_ptr<Executable>> CudaDevice::instantiate(std::span<const Call> calls) noexcept {
@@ -269,12 +276,12 @@ Result<bool> CudaDevice::completed(std::uint64_t value) noexcept {
 }
 
 Status CudaDevice::wait(std::uint64_t value) noexcept {
-  if (value + kEvents <= last_) return {};
+  if (value + kEvents <= last_) return findings_->take();
   const Inside inside(home_);
   ++synchronisations_;
   GIRIH_CUDA_TRY(cudaEventSynchronize(events_[value % kEvents]));
   retired_.collect(home_);
-  return {};
+  return findings_->take();
 }
 
 Result<std::byte*> CudaDevice::import(const NativeMemory& memory, std::int64_t bytes) noexcept {

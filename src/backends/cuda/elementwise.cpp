@@ -103,8 +103,14 @@ Status lower(const KernelCall& call, LaunchSink& sink) noexcept try {
 }
 
 Status lower(const Call& call, const Lowering& lowering, LaunchSink& sink) noexcept {
-  if (const auto* product = std::get_if<GemmCall>(&call)) return lower(*product, lowering, sink);
   if (const auto* foreign = std::get_if<KernelCall>(&call)) return lower(*foreign, sink);
+  if (const auto* product = std::get_if<GemmCall>(&call)) return lower(*product, lowering, sink);
+  if (const auto* groups = std::get_if<GroupedGemmCall>(&call)) {
+    return lower(*groups, lowering, sink);
+  }
+  if (const auto* routing = std::get_if<RouteCall>(&call)) return lower(*routing, lowering, sink);
+  if (const auto* rows = std::get_if<PermuteCall>(&call)) return lower(*rows, lowering, sink);
+  if (const auto* rows = std::get_if<UnpermuteCall>(&call)) return lower(*rows, lowering, sink);
   return lower(*std::get_if<ElementwiseCall>(&call), lowering, sink);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "backends/cuda/kernels/finding.hpp"
 #include "backends/cuda/status.hpp"
 #include "backends/cuda/tensor_maps.hpp"
 #include "backends/device.hpp"
@@ -30,11 +31,16 @@ class LaunchSink {
 struct Lowering {
   int multiprocessors = 1;
   TensorMaps* maps = nullptr;
+  Finding* finding = nullptr;  ///< where kernels tell of bad values
 };
 
 /// Hands the kernels of one operation to `sink`, in order.
 Status lower(const GemmCall& call, const Lowering& lowering, LaunchSink& sink) noexcept;
 Status lower(const ElementwiseCall& call, const Lowering& lowering, LaunchSink& sink) noexcept;
+Status lower(const GroupedGemmCall& call, const Lowering& lowering, LaunchSink& sink) noexcept;
+Status lower(const RouteCall& call, const Lowering& lowering, LaunchSink& sink) noexcept;
+Status lower(const PermuteCall& call, const Lowering& lowering, LaunchSink& sink) noexcept;
+Status lower(const UnpermuteCall& call, const Lowering& lowering, LaunchSink& sink) noexcept;
 Status lower(const KernelCall& call, LaunchSink& sink) noexcept;
 Status lower(const Call& call, const Lowering& lowering, LaunchSink& sink) noexcept;
 

@@ -13,6 +13,8 @@ constexpr DTypes kCastable = {DType::F32, DType::BF16, DType::F16, DType::F8E4M3
 constexpr DTypes kAnyType = {DType::F32,    DType::F64, DType::BF16, DType::F16, DType::F8E4M3,
                              DType::F8E5M2, DType::I8,  DType::U8,   DType::I32, DType::I4};
 constexpr Features kSm80 = {Feature::Sm80};
+constexpr DTypes kWholeBytes = {DType::F32,    DType::BF16, DType::F16, DType::F8E4M3,
+                                DType::F8E5M2, DType::I8,   DType::U8,  DType::I32};
 constexpr Features kSm90a = {Feature::Sm90a};
 
 /// Rows of one kind of operands on the matrix unit.
@@ -136,9 +138,41 @@ constexpr Family kFamily_tf32{kSingle, kFloats, Reduction::WgmmaTf32, Precision:
    .needs = kSm80,                                                         \
    .tile_m = rows,                                                         \
    .tile_n = columns},
+#define GIRIH_CUDA_GROUPED_WGMMA(rows, columns, depth, count, target)       \
+  {.name = "cuda_grouped_gemm_16bit_" #rows "x" #columns "x" #depth "_" #target, \
+   .backend = Backend::Cuda,                                                \
+   .op = Op::GroupedGemm,                                                   \
+   .operands = kHalves,                                                     \
+   .outputs = kFloats,                                                      \
+   .path = Path::Matrix,                                                    \
+   .needs = kSm90a,                                                         \
+   .tile_m = rows,                                                          \
+   .tile_n = columns,                                                       \
+   .tile_k = depth,                                                         \
+   .reduction = Reduction::WgmmaF32,                                        \
+   .flops_per_cycle = 4096,                                                 \
+   .form = TileForm::Cooperative,                                           \
+   .consumers = count,                                                      \
+   .gates = true},
+#define GIRIH_CUDA_GROUPED_SIMT(types, rows, columns, depth, in, out, sum, flops) \
+  {.name = "cuda_grouped_gemm_" #types "_" #rows "x" #columns "_simt",                 \
+   .backend = Backend::Cuda,                                                      \
+   .op = Op::GroupedGemm,                                                         \
+   .operands = in,                                                                \
+   .outputs = out,                                                                \
+   .path = Path::Portable,                                                        \
+   .needs = kSm80,                                                                \
+   .tile_m = rows,                                                                \
+   .tile_n = columns,                                                             \
+   .tile_k = depth,                                                               \
+   .reduction = Reduction::sum,                                                   \
+   .flops_per_cycle = flops,                                                      \
+   .gates = true},
 constexpr KernelInfo kRows[] = {
 #include "backends/cuda/kernels.inc"
 };
+#undef GIRIH_CUDA_GROUPED_SIMT
+#undef GIRIH_CUDA_GROUPED_WGMMA
 #undef GIRIH_CUDA_ELEMENTWISE
 #undef GIRIH_CUDA_FAST_F32
 #undef GIRIH_CUDA_SKINNY

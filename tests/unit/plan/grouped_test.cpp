@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <gtest/gtest.h>
 
+#include "plan/cuda_grouped.hpp"
 #include "runtime/registry.hpp"
 #include "support/expect.hpp"
 
@@ -36,11 +37,13 @@ SelectionContext context_of(const DeviceInfo& device, int threads) {
           .forced_kernel = ""};
 }
 
-TEST(GroupedSelectTest, BackendsWithoutKernelsRefuse) {
+TEST(GroupedSelectTest, DevicesWithoutKernelsRefuse) {
   int refusals = 0;
   for (const DeviceInfo& device : device_fixtures()) {
     const auto choice = select(must(check(by_rows(8, 512, 64, 64))), context_of(device, 1));
-    if (device.backend == Backend::Cpu) {
+    const bool has_rows =
+        device.backend == Backend::Cpu || device.features.missing({Feature::Sm90a}).empty();
+    if (has_rows) {
       EXPECT_TRUE(testing::succeeded(choice)) << device.name;
       continue;
     }
@@ -48,6 +51,46 @@ TEST(GroupedSelectTest, BackendsWithoutKernelsRefuse) {
     ++refusals;
   }
   EXPECT_GT(refusals, 1);
+}
+
+SelectionContext on_h200() {
+  return context_of(*find_fixture("h200"), 1);
+}
+
+TEST(GroupedSelectTest, MatrixRowsTakeWhatTensorCopiesCanRead) {
+  const auto kernel_of = [](const GroupedGemmSpec& spec) {
+    return must(select(must(check(spec)), on_h200())).kernel->name;
+  };
+  EXPECT_EQ(kernel_of(by_rows(8, 4096, 4096, 2048)), "cuda_grouped_gemm_16bit_128x256x64_wgmma");
+  EXPECT_EQ(kernel_of(by_rows(128, 8192, 4096, 2048)), "cuda_grouped_gemm_16bit_64x256x64_wgmma");
+  EXPECT_EQ(kernel_of(by_rows(512, 20480, 2048, 4096)), "cuda_grouped_gemm_16bit_64x256x64_wgmma");
+  EXPECT_EQ(kernel_of(by_depth(8, 4096, 2048, 4096)), "cuda_grouped_gemm_16bit_128x256x64_wgmma");
+  // K or N of no multiple of 16 bytes, no product at all, columns that lie apart.
+  EXPECT_EQ(kernel_of(by_rows(8, 4096, 4096, 2044)), "cuda_grouped_gemm_f32_64x64_simt");
+  EXPECT_EQ(kernel_of(by_depth(8, 4096, 2044, 4096)), "cuda_grouped_gemm_f32_64x64_simt");
+  GroupedGemmSpec unread = by_rows(8, 4096, 4096, 2048);
+  unread.product.alpha.value = 0;
+  EXPECT_EQ(kernel_of(unread), "cuda_grouped_gemm_f32_64x64_simt");
+  GroupedGemmSpec turned = by_rows(8, 4096, 4096, 2048);
+  turned.product.c.strides = {1, 4096};
+  EXPECT_EQ(kernel_of(turned), "cuda_grouped_gemm_f32_64x64_simt");
+  turned.product.path = Path::Matrix;
+  EXPECT_TRUE(refused(select(must(check(turned)), on_h200()), Code::GemmNoKernel, "layouts"));
+}
+
+TEST(GroupedSelectTest, TheTableHoldsWhateverTheOffsets) {
+  for (const std::int64_t groups : {1, 8, 512, 100'000}) {
+    for (const std::int64_t rows : {1, 63, 64, 65, 4096, 1'000'000}) {
+      const GroupedGemmProblem problem = must(check(by_rows(groups, rows, 64, 64)));
+      const CudaGroupedTable table = cuda_grouped_table(problem, 64);
+      // The most units: each group but one has a single row, and that one has the rest.
+      const std::int64_t short_groups = std::min(groups, rows) - 1;
+      const std::int64_t units = short_groups + (rows - short_groups + 63) / 64;
+      EXPECT_GE(table.most_units, units) << groups << " " << rows;
+      EXPECT_GE(table.firsts_at - table.units_at, units * 16);
+      EXPECT_GE(table.bytes - table.firsts_at, 4 * (groups + 1));
+    }
+  }
 }
 
 TEST(GroupedSelectTest, WorkspaceIsBoundedForAllSizesAndThreads) {

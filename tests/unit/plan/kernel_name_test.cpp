@@ -24,10 +24,15 @@ std::optional<KernelName> parse(std::string_view text) {
   std::vector<std::string> words;
   std::istringstream stream{std::string(text)};
   for (std::string word; std::getline(stream, word, '_');) words.push_back(word);
+  // One operation has two words.
+  if (words.size() == 6 && words[1] == "grouped") {
+    words[1] += "_" + words[2];
+    words.erase(words.begin() + 2);
+  }
   if (words.size() != 5) return std::nullopt;
   for (const std::string& word : words) {
     if (word.empty() ||
-        word.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789") != std::string::npos) {
+        word.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") != std::string::npos) {
       return std::nullopt;
     }
   }
@@ -42,6 +47,7 @@ std::optional<KernelName> parse(std::string_view text) {
 
 /// Of the words that only rows of the cuda backend have.
 std::string cuda_disagreement(const KernelInfo& row, const KernelName& parsed) {
+  const bool multiplies = row.op == Op::Gemm || row.op == Op::GroupedGemm;
   const std::map<std::string, cuda::TileForm> forms = {
       {"simt", cuda::TileForm::None},
       {"skinny", cuda::TileForm::None},
@@ -79,10 +85,10 @@ std::string cuda_disagreement(const KernelInfo& row, const KernelName& parsed) {
                           row.reduction != Reduction::WgmmaPartsF32))) {
     return "f32x3";
   }
-  if (row.op == Op::Gemm && parsed.types == "f32" && row.reduction != Reduction::SequentialF32) {
+  if (multiplies && parsed.types == "f32" && row.reduction != Reduction::SequentialF32) {
     return "f32";
   }
-  if (row.op == Op::Gemm && parsed.types == "i8" && row.reduction != Reduction::ExactI32) {
+  if (multiplies && parsed.types == "i8" && row.reduction != Reduction::ExactI32) {
     return "i8";
   }
   if (row.form == cuda::TileForm::None && !row.mma) return {};

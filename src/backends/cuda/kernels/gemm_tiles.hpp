@@ -19,6 +19,8 @@ constexpr TileConfig kTiles[] = {
 #define GIRIH_CUDA_FAST_F32(...)
 #define GIRIH_CUDA_SKINNY(...)
 #define GIRIH_CUDA_ELEMENTWISE(...)
+#define GIRIH_CUDA_GROUPED_WGMMA(...)
+#define GIRIH_CUDA_GROUPED_SIMT(...)
 #include "backends/cuda/kernels.inc"
 #undef GIRIH_CUDA_WGMMA_OF
 #undef GIRIH_CUDA_WGMMA
@@ -29,6 +31,8 @@ constexpr TileTypes kTileTypes[] = {
 #define GIRIH_CUDA_WGMMA(...) TileTypes::Halves,
 #define GIRIH_CUDA_WGMMA_OF(types, ...) TileTypes::types,
 #include "backends/cuda/kernels.inc"
+#undef GIRIH_CUDA_GROUPED_SIMT
+#undef GIRIH_CUDA_GROUPED_WGMMA
 #undef GIRIH_CUDA_ELEMENTWISE
 #undef GIRIH_CUDA_SKINNY
 #undef GIRIH_CUDA_FAST_F32

@@ -1,0 +1,3 @@
+#include "backends/cuda/kernels/gemm_grouped_instances.cuh"
+
+GIRIH_GEMM_GROUPED_UNIT(bf16, BF16, depth, true)

@@ -1,0 +1,151 @@
+#include "plan/cuda_grouped.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/checked.hpp"
+#include "plan/cuda_gemm_layout.hpp"
+
+namespace girih::inline v0 {
+namespace {
+
+using cuda::TileConfig;
+using cuda::TileForm;
+
+// Of an H200, as fitted for single products in cuda_gemm_cost.cpp.
+constexpr double kGigahertz = 1.75;
+constexpr double kSeconds = 1 / (kGigahertz * 1e9);  // of a cycle
+constexpr double kFlopsPerCycle = 4096;              // of a multiprocessor's matrix unit
+constexpr double kIngress = 84;                      // bytes a cycle into one shared memory
+constexpr double kL2 = 61;             // bytes a cycle and multiprocessor, a multicast counted once
+constexpr double kStoreCycles = 0.05;  // an element of C, 16-bit and 32-bit alike
+constexpr double kUnitCycles = 1200;   // from one unit to the next
+constexpr double kMemoryShare = 0.88;  // of the nominal bandwidth
+constexpr double kLaunches = 5e-6;     // the table, then the product
+constexpr std::int64_t kMaxCount = std::numeric_limits<std::int32_t>::max() - 1024;
+
+TileConfig tile_of(const KernelInfo& kernel) noexcept {
+  return {static_cast<int>(kernel.tile_m), static_cast<int>(kernel.tile_n),
+          static_cast<int>(kernel.tile_k), kernel.consumers, kernel.form};
+}
+
+/// Rows of C that a group's tiles are laid over, if every group has as many.
+std::int64_t rows_of_group(const GroupedGemmProblem& problem) noexcept {
+  if (problem.extent == GroupedExtent::Depth) return problem.product.m;
+  return ceil_div(problem.rows(), std::max<std::int64_t>(problem.groups(), 1));
+}
+std::int64_t depth_of_group(const GroupedGemmProblem& problem) noexcept {
+  if (problem.extent == GroupedExtent::Rows) return problem.product.k;
+  return ceil_div(problem.rows(), std::max<std::int64_t>(problem.groups(), 1));
+}
+
+/// Units of rows in all, at most; nothing if they cannot be counted in 32 bits with every column
+/// tile.
+std::int64_t most_units(const GroupedGemmProblem& problem, std::int64_t unit_rows) noexcept {
+  const std::int64_t groups = problem.groups();
+  if (problem.extent == GroupedExtent::Rows) return groups + problem.rows() / unit_rows;
+  return checked_mul(groups, ceil_div(problem.product.m, unit_rows))
+      .value_or(std::numeric_limits<std::int64_t>::max());
+}
+bool counts(const GroupedGemmProblem& problem, std::int64_t unit_rows,
+            std::int64_t column_tiles) noexcept {
+  const auto units = checked_mul(most_units(problem, unit_rows), column_tiles);
+  return units && *units < kMaxCount && problem.groups() < kMaxCount;
+}
+
+bool has_contiguous_columns(const GemmProblem& product) noexcept {
+  return product.c.column_stride == 1 &&
+         (!product.residual || product.residual->column_stride == 1) &&
+         (!product.bias || product.bias->stride == 1);
+}
+
+bool takes(const GroupedGemmProblem& problem, TileConfig tile) noexcept {
+  const GemmProblem& product = problem.product;
+  if (product.is_empty() || product.skips_product()) return false;
+  const bool by_depth = problem.extent == GroupedExtent::Depth;
+  if (by_depth && (!cuda::serves_depth(tile) || product.a_scale)) return false;
+  if (std::max({product.m, product.n, product.k}) >= kMaxCount) return false;
+  return has_contiguous_columns(product) && !cuda_operand_a(product).packed &&
+         !cuda_operand_b(product).packed;
+}
+
+/// Seconds in tiles of a cluster of so many rows.
+double matrix_seconds(const GroupedGemmProblem& problem, TileConfig tile, int cluster_rows,
+                      const DeviceInfo& device) noexcept {
+  const std::int64_t unit_rows = std::int64_t{tile.rows} * cluster_rows;
+  const auto tiles =
+      static_cast<double>(problem.groups() * ceil_div(rows_of_group(problem), unit_rows) *
+                          cluster_rows * ceil_div(problem.product.n, tile.cols));
+  const double stage_bytes = 2.0 * tile.depth * (tile.rows + tile.cols);
+  const double from_l2 =
+      2.0 * tile.depth * (tile.rows + tile.cols / static_cast<double>(cluster_rows));
+  const double flops = 2.0 * tile.rows * tile.cols * tile.depth;
+  const double stage = std::max({flops / kFlopsPerCycle, stage_bytes / kIngress, from_l2 / kL2});
+  const double cycles = stage * static_cast<double>(ceil_div(depth_of_group(problem), tile.depth)) +
+                        kUnitCycles + kStoreCycles * tile.rows * tile.cols;
+  return tiles * cycles * kSeconds / std::max(device.multiprocessors, 1);
+}
+
+double simt_seconds(const GroupedGemmProblem& problem, const KernelInfo& kernel,
+                    const DeviceInfo& device) noexcept {
+  const std::int64_t rows = round_up(rows_of_group(problem), kernel.tile_m);
+  const double flops = 2.0 * static_cast<double>(problem.groups() * rows) *
+                       static_cast<double>(problem.product.n) *
+                       static_cast<double>(depth_of_group(problem));
+  return flops /
+         (0.4 * kernel.flops_per_cycle * std::max(device.multiprocessors, 1) * kGigahertz * 1e9);
+}
+
+double memory_seconds(const GroupedGemmProblem& problem, const DeviceInfo& device) noexcept {
+  return problem.bytes() / (std::max(device.memory_gb_per_s, 1.0) * 1e9 * kMemoryShare);
+}
+
+}  // namespace
+
+CudaGroupedTable cuda_grouped_table(const GroupedGemmProblem& problem,
+                                    std::int64_t unit_rows) noexcept {
+  CudaGroupedTable table;
+  table.bytes = cuda::kGroupedHeaderBytes;
+  if (problem.extent == GroupedExtent::Depth) return table;
+  table.most_units = most_units(problem, unit_rows);
+  table.units_at = table.bytes;
+  table.firsts_at =
+      table.units_at + table.most_units * static_cast<std::int64_t>(sizeof(cuda::GroupedUnit));
+  table.bytes = round_up(table.firsts_at + 4 * (problem.groups() + 1), 256);
+  return table;
+}
+
+GroupedGemmSelection cuda_grouped_candidate(const GroupedGemmProblem& problem,
+                                            const KernelInfo& kernel,
+                                            const SelectionContext& context) noexcept {
+  const DeviceInfo& device = *context.device;
+  const TileConfig tile = tile_of(kernel);
+  GroupedGemmSelection choice;
+  if (!counts(problem, tile.rows, ceil_div(problem.product.n, tile.cols / 2))) return choice;
+  double seconds = 0;
+  if (kernel.form == TileForm::None) {
+    seconds = simt_seconds(problem, kernel, device);
+  } else {
+    if (!takes(problem, tile)) return choice;
+    seconds = matrix_seconds(problem, tile, 1, device);
+    // A gate whose halves lie apart is loaded in two parts by each block.
+    const bool halves =
+        problem.product.gate && problem.product.gate->order == GateOrder::Concatenated;
+    if (tile.rows >= 128 && !halves) {
+      const double shared = matrix_seconds(problem, tile, 2, device);
+      if (shared < seconds) seconds = shared, choice.cluster_rows = 2;
+    }
+  }
+  choice.kernel = &kernel;
+  choice.workspace_bytes =
+      cuda_grouped_table(problem, std::int64_t{tile.rows} * choice.cluster_rows).bytes;
+  choice.predicted_seconds = std::max(seconds, memory_seconds(problem, device)) + kLaunches;
+  return choice;
+}
+
+bool is_better_on_cuda(const GroupedGemmSelection& a, const GroupedGemmSelection& b) noexcept {
+  if (a.kernel->path != b.kernel->path) return a.kernel->path == Path::Matrix;
+  return a.predicted_seconds < b.predicted_seconds;
+}
+
+}  // namespace girih::inline v0

@@ -1,0 +1,153 @@
+#include <gtest/gtest.h>
+#include <optional>
+
+#include "backends/cuda/findings.hpp"
+#include "backends/cuda/kernels/grouped_kernels.hpp"
+#include "backends/cuda/tensor_maps.hpp"
+#include "cuda/unit/encoded_map.hpp"
+#include "cuda/unit/lowering.hpp"
+#include "plan/cuda_grouped.hpp"
+
+// What a grouped product hands to its two kernels.
+
+namespace girih::testing {
+namespace {
+
+using cuda::GroupedGate;
+using cuda::GroupedParams;
+using cuda::GroupedStore;
+using cuda::GroupedTableParams;
+
+constexpr std::int64_t kGroups = 6, kRows = 1000, kN = 520, kK = 264;
+
+struct Launches final : cuda::LaunchSink {
+  Status add(const cuda::Launch& launch) noexcept override {
+    if (launch.function == cuda::grouped_table_kernel()) {
+      table = *static_cast<const GroupedTableParams*>(launch.params);
+    } else {
+      product = launch;
+      product.params = nullptr;
+      params = *static_cast<const GroupedParams*>(launch.params);
+    }
+    return {};
+  }
+  std::optional<GroupedTableParams> table;
+  std::optional<GroupedParams> params;
+  cuda::Launch product;
+};
+
+GroupedGemmSpec by_rows() {
+  return {.product = {.a = {DType::BF16, {kRows, kK}, {kK, 1}, 0},
+                      .b = {DType::BF16, {kGroups, kK, kN}, {kK * kN, kN, 1}, 0},
+                      .c = {DType::BF16, {kRows, kN}, {kN, 1}, 0}},
+          .offsets = {DType::I32, {kGroups + 1}, {2}, 0}};
+}
+GroupedGemmSpec by_depth() {
+  return {.product = {.a = {DType::F16, {kK, kRows}, {1, kK}, 0},
+                      .b = {DType::F16, {kRows, kN}, {kN, 1}, 0},
+                      .c = {DType::F32, {kGroups, kK, kN}, {kK * kN, kN, 1}, 0}},
+          .offsets = {DType::I32, {kGroups + 1}, {1}, 0}};
+}
+
+struct LoweredGroups {
+  GroupedGemmSelection selection;
+  Launches record;
+};
+LoweredGroups lower(const GroupedGemmSpec& spec) {
+  const GroupedGemmProblem problem = must(check(spec));
+  LoweredGroups result;
+  result.selection = must(select(problem, {.device = find_fixture("h200"),
+                                           .kernels = cuda::kernel_table(),
+                                           .threads = 1,
+                                           .forced_kernel = ""}));
+  const GroupedGemmCall call{problem,
+                             {.product = {.a = address(1), .b = address(2), .c = address(3)},
+                              .offsets = reinterpret_cast<const std::int32_t*>(address(5))},
+                             result.selection,
+                             address(4)};
+  cuda::TensorMaps maps(encode);
+  must(cuda::lower(call, {.multiprocessors = 132, .maps = &maps}, result.record));
+  return result;
+}
+
+TEST(CudaGroupedLowering, TheTableIsWrittenWhereTheProductReadsIt) {
+  const LoweredGroups lowered = lower(by_rows());
+  const GroupedTableParams& table = lowered.record.table.value();
+  const GroupedParams& p = lowered.record.params.value();
+  EXPECT_EQ(table.groups, kGroups);
+  EXPECT_EQ(table.rows, kRows);
+  EXPECT_EQ(table.offset_stride, 2);
+  EXPECT_EQ(table.unit_rows, lowered.selection.kernel->tile_m * lowered.selection.cluster_rows);
+  EXPECT_EQ(p.header, table.header);
+  EXPECT_EQ(p.units, table.units);
+  const auto* const end = reinterpret_cast<const std::byte*>(table.firsts + kGroups + 1);
+  EXPECT_LE(end - address(4), lowered.selection.workspace_bytes);
+}
+
+TEST(CudaGroupedLowering, RowsAreOneMatrixAndWeightsOneAGroup) {
+  const LoweredGroups lowered = lower(by_rows());
+  const GroupedParams& p = lowered.record.params.value();
+  const auto a = contents(p.a), b = contents(p.b);
+  const auto is = [](auto got, std::int64_t want) {
+    EXPECT_EQ(got, static_cast<cuuint64_t>(want));
+  };
+  is(a[1], kK), is(a[2], kRows), is(a[3], 1);
+  is(b[1], kN), is(b[2], kK), is(b[3], kGroups);
+  is(b[4], 2 * kN), is(b[5], 2 * kN * kK);
+  EXPECT_TRUE(p.b_grouped);
+  EXPECT_EQ(p.store, GroupedStore::Packed);
+  EXPECT_EQ(p.gated, GroupedGate::None);
+  EXPECT_EQ(p.k_stages, 5);
+  EXPECT_EQ(p.column_tiles.value, 3U);
+}
+
+TEST(CudaGroupedLowering, DepthHasOneUnitForEachPartOfEachGroup) {
+  const LoweredGroups lowered = lower(by_depth());
+  EXPECT_EQ(lowered.record.table.value().unit_rows, 0);
+  const GroupedParams& p = lowered.record.params.value();
+  EXPECT_EQ(p.rows, kK);
+  EXPECT_EQ(p.row_units, 3);
+  EXPECT_EQ(p.plane.value, 9U);
+  EXPECT_FALSE(p.b_grouped);
+  EXPECT_EQ(p.store, GroupedStore::Fragments);
+  EXPECT_EQ(p.epilogue.out.batch_stride, kK * kN);
+  EXPECT_EQ(lowered.record.product.grid.x, 54U);
+}
+
+TEST(CudaGroupedLowering, AGateTakesHalfOfEachTile) {
+  GroupedGemmSpec spec = by_rows();
+  spec.product.c = {DType::BF16, {kRows, kN / 2}, {kN / 2, 1}, 0};
+  for (const GateOrder order : {GateOrder::Concatenated, GateOrder::Interleaved}) {
+    spec.product.gate = Gate{.order = order};
+    const LoweredGroups lowered = lower(spec);
+    const GroupedParams& p = lowered.record.params.value();
+    EXPECT_EQ(p.gated, order == GateOrder::Concatenated ? GroupedGate::Concatenated
+                                                        : GroupedGate::Interleaved);
+    EXPECT_EQ(p.columns, kN / 2);
+    EXPECT_EQ(p.column_tiles.value, 3U);
+    EXPECT_EQ(p.store, GroupedStore::General);  // 260 columns are no whole pieces
+  }
+}
+
+TEST(CudaFindings, SayWhatTheHostWouldHaveFound) {
+  const auto message = [](const cuda::Finding& finding) {
+    const Status status = cuda::status_of(finding);
+    return status ? std::string() : status.error().message;
+  };
+  using Kind = cuda::FindingKind;
+  EXPECT_TRUE(cuda::status_of({}));
+  EXPECT_EQ(message({.kind = Kind::Offset, .index = 2, .value = 7, .before = 8, .limit = 10}),
+            "offset 2 is 7, the one before it 8");
+  EXPECT_EQ(message({.kind = Kind::Offset, .index = 1, .value = -3, .limit = 10}),
+            "offset 1 is -3");
+  EXPECT_EQ(message({.kind = Kind::Offset, .index = 3, .value = 12, .before = 8, .limit = 10}),
+            "offset 3 is 12, there are 10 rows");
+  EXPECT_EQ(message({.kind = Kind::Source, .index = 4, .value = 9, .limit = 9}),
+            "source 4 is 9, x has 9 rows");
+  EXPECT_EQ(message({.kind = Kind::Row, .index = 197, .value = -1, .limit = 6, .per = 2}),
+            "row [98, 1] is -1, x has 6 rows");
+  EXPECT_EQ(cuda::status_of({.kind = Kind::Row}).error().code, Code::RoutingIndex);
+}
+
+}  // namespace
+}  // namespace girih::testing
