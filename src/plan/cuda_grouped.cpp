@@ -43,7 +43,9 @@ std::int64_t depth_of_group(const GroupedGemmProblem& problem) noexcept {
 /// tile.
 std::int64_t most_units(const GroupedGemmProblem& problem, std::int64_t unit_rows) noexcept {
   const std::int64_t groups = problem.groups();
-  if (problem.extent == GroupedExtent::Rows) return groups + problem.rows() / unit_rows;
+  if (problem.extent == GroupedExtent::Rows) {
+    return groups + (problem.rows() + (cuda::kCopyRows - 1) * groups) / unit_rows;
+  }
   return checked_mul(groups, ceil_div(problem.product.m, unit_rows))
       .value_or(std::numeric_limits<std::int64_t>::max());
 }
@@ -65,22 +67,25 @@ bool takes(const GroupedGemmProblem& problem, TileConfig tile) noexcept {
   const bool by_depth = problem.extent == GroupedExtent::Depth;
   if (by_depth && (!cuda::serves_depth(tile) || product.a_scale)) return false;
   if (std::max({product.m, product.n, product.k}) >= kMaxCount) return false;
-  return has_contiguous_columns(product) && !cuda_operand_a(product).packed &&
-         !cuda_operand_b(product).packed;
+  const CudaOperand a = cuda_operand_a(product), b = cuda_operand_b(product);
+  if (a.packed || b.packed || !has_contiguous_columns(product)) return false;
+  // Where the depth is contiguous a sum begins up to seven zeros early: its bits depend on where.
+  const bool shifts = a.major == cuda::Major::K || b.major == cuda::Major::K;
+  if (by_depth && shifts && product.reproducibility == Reproducibility::RowInvariant) return false;
+  // The second half of a gate must begin where a tensor copy can.
+  const bool halves = product.gate && product.gate->order == GateOrder::Concatenated;
+  return !halves || b.major == cuda::Major::K || product.c_columns() % cuda::kCopyRows == 0;
 }
 
-/// Seconds in tiles of a cluster of so many rows.
-double matrix_seconds(const GroupedGemmProblem& problem, TileConfig tile, int cluster_rows,
+double matrix_seconds(const GroupedGemmProblem& problem, TileConfig tile,
                       const DeviceInfo& device) noexcept {
-  const std::int64_t unit_rows = std::int64_t{tile.rows} * cluster_rows;
   const auto tiles =
-      static_cast<double>(problem.groups() * ceil_div(rows_of_group(problem), unit_rows) *
-                          cluster_rows * ceil_div(problem.product.n, tile.cols));
+      static_cast<double>(problem.groups() * ceil_div(rows_of_group(problem), tile.rows) *
+                          ceil_div(problem.product.n, tile.cols));
   const double stage_bytes = 2.0 * tile.depth * (tile.rows + tile.cols);
-  const double from_l2 =
-      2.0 * tile.depth * (tile.rows + tile.cols / static_cast<double>(cluster_rows));
   const double flops = 2.0 * tile.rows * tile.cols * tile.depth;
-  const double stage = std::max({flops / kFlopsPerCycle, stage_bytes / kIngress, from_l2 / kL2});
+  const double stage =
+      std::max({flops / kFlopsPerCycle, stage_bytes / kIngress, stage_bytes / kL2});
   const double cycles = stage * static_cast<double>(ceil_div(depth_of_group(problem), tile.depth)) +
                         kUnitCycles + kStoreCycles * tile.rows * tile.cols;
   return tiles * cycles * kSeconds / std::max(device.multiprocessors, 1);
@@ -127,19 +132,14 @@ GroupedGemmSelection cuda_grouped_candidate(const GroupedGemmProblem& problem,
     seconds = simt_seconds(problem, kernel, device);
   } else {
     if (!takes(problem, tile)) return choice;
-    seconds = matrix_seconds(problem, tile, 1, device);
-    // A gate whose halves lie apart is loaded in two parts by each block.
-    const bool halves =
-        problem.product.gate && problem.product.gate->order == GateOrder::Concatenated;
-    if (tile.rows >= 128 && !halves) {
-      const double shared = matrix_seconds(problem, tile, 2, device);
-      if (shared < seconds) seconds = shared, choice.cluster_rows = 2;
-    }
+    seconds = matrix_seconds(problem, tile, device);
   }
   choice.kernel = &kernel;
-  choice.workspace_bytes =
-      cuda_grouped_table(problem, std::int64_t{tile.rows} * choice.cluster_rows).bytes;
-  choice.predicted_seconds = std::max(seconds, memory_seconds(problem, device)) + kLaunches;
+  choice.workspace_bytes = cuda_grouped_table(problem, tile.rows).bytes;
+  // The lesser part is not all hidden under the larger.
+  const double memory = memory_seconds(problem, device);
+  choice.predicted_seconds =
+      std::max(seconds, memory) + 0.1 * std::min(seconds, memory) + kLaunches;
   return choice;
 }
 

@@ -15,9 +15,10 @@ struct CudaGroupedTable {
 CudaGroupedTable cuda_grouped_table(const GroupedGemmProblem& problem,
                                     std::int64_t unit_rows) noexcept;
 
-/// Clusters, workspace and time of a grouped product on a row of the cuda backend. `kernel` is null
-/// if the row declines: the matrix rows take operands that tensor copies can read, a C, residual
-/// and bias with contiguous columns, and, where the depth is grouped, no factors of A's rows.
+/// Workspace and time of a grouped product on a row of the cuda backend. `kernel` is null if the
+/// row declines: the matrix rows take operands that tensor copies can read, a C, residual and bias
+/// with contiguous columns, and, where the depth is grouped, no factors of A's rows and, if results
+/// are to be row-invariant, no operand whose depth is contiguous.
 GroupedGemmSelection cuda_grouped_candidate(const GroupedGemmProblem& problem,
                                             const KernelInfo& kernel,
                                             const SelectionContext& context) noexcept;

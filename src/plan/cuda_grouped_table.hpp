@@ -14,7 +14,7 @@ struct GroupedHeader {
   std::int32_t is_valid = 0;  ///< depth grouped: whether they obey it
 };
 
-/// Some rows of one group, for every column tile.
+/// One row tile of a group, for every column tile.
 struct GroupedUnit {
   std::int32_t group = 0;
   std::int32_t first = 0;  ///< unit of the group's first row
@@ -23,6 +23,10 @@ struct GroupedUnit {
 };
 
 constexpr std::int64_t kGroupedHeaderBytes = 256;
+
+/// Rows of a tensor copy where rows are the contiguous extent of a 16-bit A: 16 bytes. Tiles begin
+/// at a multiple of it then, up to seven rows before their group.
+constexpr int kCopyRows = 8;
 
 /// Tiles that are compiled for a grouped depth: the rows of one group's C are as many in each, so
 /// that no low tile is needed.

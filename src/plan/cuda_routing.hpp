@@ -16,7 +16,7 @@ constexpr std::int64_t index_check_blocks(std::int64_t indices) {
 
 /// Parts of tokens that are counted and placed one by one: enough to fill a device, few enough that
 /// their counts are quickly summed.
-constexpr std::int64_t kRouteTokensOfPart = 32;
+constexpr std::int64_t kRouteTokensOfPart = 8;
 constexpr std::int64_t kRouteParts = 264;
 
 }  // namespace girih::inline v0::cuda

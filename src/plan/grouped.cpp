@@ -94,12 +94,8 @@ std::vector<std::string> notes_on(const GroupedGemmProblem& problem,
     notes.emplace_back("precision fast: no row that splits f32 takes this, the exact one is used");
   }
   if (choice.kernel->backend == Backend::Cuda) {
-    if (choice.cluster_rows > 1) {
-      notes.push_back(
-          formatted("clusters of {}x1 tiles share what they load", choice.cluster_rows));
-    }
     notes.emplace_back("a kernel before it reads the offsets and lays out the tiles");
-    notes.emplace_back("no depth is split: every row is invariant");
+    notes.emplace_back("no depth is split");
   } else {
     notes.emplace_back("bits are those of each group's product alone: every row is invariant");
   }

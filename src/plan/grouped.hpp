@@ -15,7 +15,6 @@ struct GroupedGemmSelection {
   GemmSelection alone;
   std::int64_t alone_rows = 0;
   int concurrent_groups = 1;  ///< CPU: that run alone at once, each in a workspace of its own
-  int cluster_rows = 1;       ///< cuda: row tiles that a cluster of blocks works on
   std::int64_t workspace_bytes = 0;
   double predicted_seconds = 0;  ///< of groups of equal lengths
 

@@ -38,7 +38,7 @@ class LoweredGroups {
         lowering_(lowering),
         sink_(sink),
         by_depth_(call.problem.extent == GroupedExtent::Depth),
-        unit_rows_(call.selection.kernel->tile_m * call.selection.cluster_rows),
+        unit_rows_(call.selection.kernel->tile_m),
         table_(cuda_grouped_table(call.problem, unit_rows_)) {}
 
   Status run() noexcept {
@@ -54,6 +54,12 @@ class LoweredGroups {
     return reinterpret_cast<GroupedUnit*>(call_.scratch + table_.units_at);
   }
 
+  /// Whether tiles of rows begin where tensor copies of A can.
+  [[nodiscard]] bool begins_early() const noexcept {
+    return call_.selection.kernel->form != TileForm::None &&
+           cuda_operand_a(product_).major == Major::MN;
+  }
+
   Status add_table() noexcept {
     GroupedTableParams p;
     p.offsets = call_.operands.offsets;
@@ -61,6 +67,7 @@ class LoweredGroups {
     p.groups = problem_.groups();
     p.rows = problem_.rows();
     p.unit_rows = by_depth_ ? 0 : static_cast<std::int32_t>(unit_rows_);
+    p.row_align = begins_early() ? kCopyRows : 1;
     p.header = header();
     p.units = units();
     p.firsts = reinterpret_cast<std::int32_t*>(call_.scratch + table_.firsts_at);
@@ -141,8 +148,7 @@ class LoweredGroups {
 
   /// See GroupedStore for what each needs.
   [[nodiscard]] GroupedStore store_of(const EpilogueParams& e) const noexcept {
-    if (e.c.data != nullptr || e.residual.data != nullptr || e.row_scale.data != nullptr ||
-        e.col_scale.data != nullptr) {
+    if (e.residual.data != nullptr || e.row_scale.data != nullptr || e.col_scale.data != nullptr) {
       return GroupedStore::General;
     }
     const std::int64_t step = e.out.type == Element::F32 ? 2 : 8;
@@ -153,7 +159,8 @@ class LoweredGroups {
       const bool plain = e.bias.data == nullptr && e.activation == ActivationKind::None;
       return plain && !product_.gate ? GroupedStore::Fragments : GroupedStore::General;
     }
-    return product_.c_columns() % step == 0 ? GroupedStore::Packed : GroupedStore::General;
+    const bool packs = e.c.data == nullptr && product_.c_columns() % step == 0;
+    return packs ? GroupedStore::Packed : GroupedStore::General;
   }
 
   /// Leaves the map empty where there is nothing to encode it with, see Lowering.
@@ -176,15 +183,14 @@ class LoweredGroups {
     const int number = tile_number(*call_.selection.kernel);
     const TileConfig tile = kGroupedTiles[number];
     const CudaOperand a = cuda_operand_a(product_), b = cuda_operand_b(product_);
-    const int cluster = call_.selection.cluster_rows;
     const GroupedGate gate = gate_of(product_);
     GroupedParams p;
     GIRIH_TRY(encode(p.a, call_.operands.product.a, a, product_.k,
                      operand_box(a.major, tile.rows, tile.depth, 1)));
-    // Each block of a cluster loads a part of B's box; of a gate's halves a box holds one.
+    // Of a gate's halves that lie apart a box holds one.
     const bool halves = gate == GroupedGate::Concatenated && b.major == Major::K;
     GIRIH_TRY(encode(p.b, call_.operands.product.b, b, product_.k,
-                     operand_box(b.major, tile.cols, tile.depth, halves ? 2 : cluster)));
+                     operand_box(b.major, tile.cols, tile.depth, halves ? 2 : 1)));
     set_epilogue(p.epilogue);
     p.header = header();
     p.units = units();
@@ -194,25 +200,23 @@ class LoweredGroups {
     p.columns = product_.c_columns();
     p.groups = static_cast<std::int32_t>(problem_.groups());
     p.k_stages = static_cast<std::int32_t>(ceil_div(product_.k, tile.depth));
-    p.cluster_rows = cluster;
-    p.row_units = static_cast<std::int32_t>(ceil_div(product_.m, unit_rows_));
+    p.row_tiles = static_cast<std::int32_t>(ceil_div(product_.m, unit_rows_));
     const auto column_tiles = static_cast<std::uint32_t>(
         ceil_div(p.columns, gate == GroupedGate::None ? tile.cols : tile.cols / 2));
     p.column_tiles = make_divisor(column_tiles);
     p.band = make_divisor(kGroupedBand * column_tiles);
-    p.plane = make_divisor(static_cast<std::uint32_t>(p.row_units) * column_tiles);
+    p.plane = make_divisor(static_cast<std::uint32_t>(p.row_tiles) * column_tiles);
     p.b_grouped = b.batch_stride != 0;
     p.store = store_of(p.epilogue);
     p.gated = gate;
     if (product_.gate) p.gate = gate_terms(*product_.gate);
-    const std::int64_t resident = std::max(lowering_.multiprocessors / cluster, 1);
-    const std::int64_t clusters = std::min(most_units() * column_tiles, resident);
+    const std::int64_t blocks =
+        std::min<std::int64_t>(most_units() * column_tiles, lowering_.multiprocessors);
     return sink_.add({.function = grouped_wgmma_kernel(number, element_of(product_.a.dtype),
                                                        a.major, b.major, by_depth_),
-                      .grid = static_cast<unsigned>(clusters * cluster),
+                      .grid = static_cast<unsigned>(blocks),
                       .block = static_cast<unsigned>(tile_threads(tile)),
                       .shared = static_cast<unsigned>(shared_bytes(tile, a.major, b.major)),
-                      .cluster = static_cast<unsigned>(cluster),
                       .waits_itself = true,
                       .params = &p});
   }

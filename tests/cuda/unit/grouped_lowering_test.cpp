@@ -77,7 +77,8 @@ TEST(CudaGroupedLowering, TheTableIsWrittenWhereTheProductReadsIt) {
   EXPECT_EQ(table.groups, kGroups);
   EXPECT_EQ(table.rows, kRows);
   EXPECT_EQ(table.offset_stride, 2);
-  EXPECT_EQ(table.unit_rows, lowered.selection.kernel->tile_m * lowered.selection.cluster_rows);
+  EXPECT_EQ(table.unit_rows, lowered.selection.kernel->tile_m);
+  EXPECT_EQ(table.row_align, 1);
   EXPECT_EQ(p.header, table.header);
   EXPECT_EQ(p.units, table.units);
   const auto* const end = reinterpret_cast<const std::byte*>(table.firsts + kGroups + 1);
@@ -106,7 +107,7 @@ TEST(CudaGroupedLowering, DepthHasOneUnitForEachPartOfEachGroup) {
   EXPECT_EQ(lowered.record.table.value().unit_rows, 0);
   const GroupedParams& p = lowered.record.params.value();
   EXPECT_EQ(p.rows, kK);
-  EXPECT_EQ(p.row_units, 3);
+  EXPECT_EQ(p.row_tiles, 3);
   EXPECT_EQ(p.plane.value, 9U);
   EXPECT_FALSE(p.b_grouped);
   EXPECT_EQ(p.store, GroupedStore::Fragments);
@@ -119,6 +120,9 @@ TEST(CudaGroupedLowering, AGateTakesHalfOfEachTile) {
   spec.product.c = {DType::BF16, {kRows, kN / 2}, {kN / 2, 1}, 0};
   for (const GateOrder order : {GateOrder::Concatenated, GateOrder::Interleaved}) {
     spec.product.gate = Gate{.order = order};
+    if (order == GateOrder::Concatenated) {
+      spec.product.b.strides = {kN * kK, 1, kK};  // columns of B from 260 on are at no whole copy
+    }
     const LoweredGroups lowered = lower(spec);
     const GroupedParams& p = lowered.record.params.value();
     EXPECT_EQ(p.gated, order == GateOrder::Concatenated ? GroupedGate::Concatenated

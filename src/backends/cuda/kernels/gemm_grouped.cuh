@@ -5,8 +5,11 @@
 //
 // Rows grouped: one tensor map over all rows of A. A tile that passes its group's end multiplies
 // rows of the next ones, which it does not store.
-// Depth grouped: a tile whose last stage passes its group's end clears what is beyond it in both
-// operands: a zero beside what lies there, which may be NaN, would not do.
+// Depth grouped: a tile whose first or last stage passes its group's ends clears what is beyond
+// them in both operands: a zero beside what lies there, which may be NaN, would not do.
+//
+// The address of a box must be a multiple of 16 bytes, or the copy is an illegal instruction: where
+// the grouped extent is the contiguous one a group begins up to seven elements early.
 
 #include "backends/cuda/kernels/descriptor.cuh"
 #include "backends/cuda/kernels/grouped_kernels.hpp"
@@ -21,26 +24,24 @@ namespace girih::inline v0::cuda {
 /// A tile, and what it is of.
 struct GroupedPlace {
   int group;
-  int row;      ///< the tile's first: of all rows, or of one group's C
-  int row_end;  ///< no row of C from here on is the group's
+  int row;         ///< the tile's first: of all rows, or of one group's C
+  int begin, end;  ///< the group's rows of C
   int column_tile;
 };
 
-/// Rows of a group's depth.
+/// A group's part of the depth, of which the first `head` are not its own.
 struct GroupedDepth {
   int begin;
+  int head;
   int length;
 };
 
-/// Holds one register, as Scheduler does. Clusters take units c, c + clusters, ...; every block of
-/// a cluster takes a tile of the unit.
-template <TileConfig kTile, bool kByDepth>
+/// Holds one register, as Scheduler does. Blocks take units b, b + blocks, ... `kAligns`: groups
+/// begin at whole copies.
+template <TileConfig kTile, bool kByDepth, bool kAligns>
 struct GroupedScheduler {
   const GroupedParams& params;
-  std::uint32_t unit;
-
-  __device__ __forceinline__ explicit GroupedScheduler(const GroupedParams& p)
-      : params(p), unit(blockIdx.x >> (p.cluster_rows - 1)) {}
+  std::uint32_t unit = blockIdx.x;
 
   __device__ __forceinline__ bool done() const {
     if constexpr (kByDepth) {
@@ -48,46 +49,44 @@ struct GroupedScheduler {
     }
     return unit >= params.header->units * params.column_tiles.value;
   }
-  __device__ __forceinline__ void next() { unit += gridDim.x >> (params.cluster_rows - 1); }
+  __device__ __forceinline__ void next() { unit += gridDim.x; }
 
-  __device__ __forceinline__ int rank() const { return blockIdx.x & (params.cluster_rows - 1); }
+  static __device__ __forceinline__ int aligned(int at) { return kAligns ? at & -kCopyRows : at; }
 
   __device__ __forceinline__ GroupedPlace place() const {
     GroupedPlace place;
-    const int unit_rows = kTile.rows * params.cluster_rows;
-    std::uint32_t inside, row_units;
-    int first;
+    std::uint32_t inside, row_tiles;
+    int first = 0;
     if constexpr (kByDepth) {
       place.group = static_cast<int>(divide(unit, params.plane));
       inside = unit - place.group * params.plane.value;
-      row_units = params.row_units;
-      first = 0;
-      place.row_end = static_cast<int>(params.rows);
+      row_tiles = params.row_tiles;
+      place.begin = 0;
+      place.end = static_cast<int>(params.rows);
     } else {
       const int4 entry = *reinterpret_cast<const int4*>(
           &params.units[divide(unit, params.column_tiles)]);  // a GroupedUnit
       place.group = entry.x;
       inside = unit - entry.y * params.column_tiles.value;
-      first = entry.z;
-      place.row_end = entry.w;
-      row_units = static_cast<std::uint32_t>(entry.w - entry.z + unit_rows - 1) /
-                  static_cast<std::uint32_t>(unit_rows);
+      place.begin = entry.z;
+      place.end = entry.w;
+      first = aligned(place.begin);
+      row_tiles = static_cast<std::uint32_t>(place.end - first + kTile.rows - 1) / kTile.rows;
     }
     const std::uint32_t band = divide(inside, params.band);
     const std::uint32_t in_band = inside - band * params.band.value;
-    const std::uint32_t height = min(kGroupedBand, row_units - band * kGroupedBand);
+    const std::uint32_t height = min(kGroupedBand, row_tiles - band * kGroupedBand);
     const std::uint32_t column = in_band / height;
     place.column_tile = static_cast<int>(column);
-    place.row = first +
-                static_cast<int>(band * kGroupedBand + in_band - column * height) * unit_rows +
-                rank() * kTile.rows;
+    place.row =
+        first + static_cast<int>(band * kGroupedBand + in_band - column * height) * kTile.rows;
     return place;
   }
 
   __device__ __forceinline__ GroupedDepth depth() const {
     const std::int64_t at = divide(unit, params.plane) * params.offset_stride;
-    const int begin = params.offsets[at];
-    return {begin, params.offsets[at + params.offset_stride] - begin};
+    const int own = params.offsets[at], begin = aligned(own);
+    return {begin, own - begin, params.offsets[at + params.offset_stride] - begin};
   }
   /// Stages of K of the unit. An empty group has one, all of which is cleared.
   __device__ __forceinline__ int stages() const {
@@ -100,7 +99,9 @@ template <TileConfig kTile, Element kType, Major kMajorA, Major kMajorB, bool kB
 struct GroupedKernel {
   using TileA = OperandTile<kMajorA, kTile.rows, kTile.depth>;
   using TileB = OperandTile<kMajorB, kTile.cols, kTile.depth>;
-  using Scheduler = GroupedScheduler<kTile, kByDepth>;
+  static constexpr bool kAligns =
+      kByDepth ? kMajorA == Major::K || kMajorB == Major::K : kMajorA == Major::MN;
+  using Scheduler = GroupedScheduler<kTile, kByDepth, kAligns>;
   static constexpr int kStages = stage_count(kTile, kMajorA, kMajorB);
   static constexpr int kStageBytes = stage_bytes(kTile, kMajorA, kMajorB);
   static constexpr int kConsumerRows = consumer_rows(kTile);
@@ -109,7 +110,7 @@ struct GroupedKernel {
   static constexpr int kThreads = 128 * kTile.consumers;  // of the consumers
   using Cursor = RingCursor<kStages>;
   using Accumulators = float[kSlabs][kTile.cols / 2];
-  using Output = GroupedOutput<kSlabs, kTile.cols>;
+  using Output = GroupedOutput<kSlabs, kTile.cols, kAligns && !kByDepth>;
 
   const GroupedParams& p;
   std::uint32_t base;  // shared address of stage 0
@@ -124,13 +125,9 @@ struct GroupedKernel {
     if (threadIdx.x == 0) {
       ptx::prefetch_map(&p.a);
       ptx::prefetch_map(&p.b);
-      ring.init(4 * kTile.consumers * p.cluster_rows);
+      ring.init(4 * kTile.consumers);
     }
-    if (p.cluster_rows > 1) {
-      ptx::cluster_sync();
-    } else {
-      __syncthreads();
-    }
+    __syncthreads();
     ptx::wait_for_dependencies();
     ptx::launch_dependents();
     const int warpgroup = __shfl_sync(0xFFFFFFFF, threadIdx.x / 128, 0);
@@ -142,9 +139,6 @@ struct GroupedKernel {
       if constexpr (kTile.consumers == 2) ptx::registers_raise<232>();
       consume(warpgroup - 1);
     }
-    // A block may not exit while its neighbour can still arrive at its barriers or write its
-    // stages.
-    if (p.cluster_rows > 1) ptx::cluster_sync();
   }
 
  private:
@@ -152,7 +146,7 @@ struct GroupedKernel {
 
   __device__ __forceinline__ void produce() {
     Cursor at;
-    for (Scheduler scheduler(p); !scheduler.done(); scheduler.next()) {
+    for (Scheduler scheduler{p}; !scheduler.done(); scheduler.next()) {
       const GroupedPlace tile = scheduler.place();
       const int begin = kByDepth ? scheduler.depth().begin : 0;
       const int batch = !kByDepth && p.b_grouped ? tile.group : 0;
@@ -162,41 +156,27 @@ struct GroupedKernel {
         ptx::barrier_expect_bytes(ring.full(at.stage), kStageBytes);
         const std::uint32_t stage = base + at.stage * kStageBytes;
         const int depth = begin + k * kTile.depth;
-        load<TileA, kMajorA, kTile.rows, 1>(stage, &p.a, ring.full(at.stage), tile.row, depth, 0);
-        load_columns(stage + TileA::kBytes, ring.full(at.stage), tile.column_tile, depth, batch);
+        load<TileA, kMajorA>(stage, &p.a, ring.full(at.stage), tile.row, depth, 0);
+        if (p.gated == GroupedGate::Concatenated) {
+          load_halves(stage + TileA::kBytes, ring.full(at.stage),
+                      tile.column_tile * (kTile.cols / 2), depth, batch);
+        } else {
+          load<TileB, kMajorB>(stage + TileA::kBytes, &p.b, ring.full(at.stage),
+                               tile.column_tile * kTile.cols, depth, batch);
+        }
         at.advance();
       }
     }
   }
 
-  // A tile of B's columns. Blocks of a cluster need the same ones: each loads half. Of a gate's
-  // halves that lie apart a box's rows or panels come from either.
-  __device__ __forceinline__ void load_columns(std::uint32_t to, std::uint32_t full, int tile,
-                                               int depth, int batch) const {
-    if (p.gated == GroupedGate::Concatenated) {
-      load_halves(to, full, tile * (kTile.cols / 2), depth, batch);
-    } else if (p.cluster_rows == 1) {
-      load<TileB, kMajorB, kTile.cols, 1>(to, &p.b, full, tile * kTile.cols, depth, batch);
-    } else {
-      load<TileB, kMajorB, kTile.cols, 2>(to, &p.b, full, tile * kTile.cols, depth, batch);
-    }
-  }
-
-  template <class Tile, Major kMajor, int kExtent, int kShare>
+  template <class Tile, Major kMajor>
   __device__ __forceinline__ void load(std::uint32_t to, const CUtensorMap* map, std::uint32_t full,
                                        int first, int depth, int batch) const {
-    constexpr Box kBox = operand_box(kMajor, kExtent, kTile.depth, kShare);
-    const int part = kShare == 1 ? 0 : static_cast<int>(ptx::cluster_rank());
-    const std::uint32_t at = to + part * kBox.outer * Tile::kRowBytes;
 #pragma unroll
     for (int panel = 0; panel < Tile::kPanels; ++panel) {
       const int along = kMajor == Major::K ? depth + panel * 64 : first + panel * Tile::kWidth;
-      const int across = (kMajor == Major::K ? first : depth) + part * kBox.outer;
-      if constexpr (kShare == 1) {
-        ptx::load_box(at + panel * Tile::kPanelBytes, map, full, along, across, batch);
-      } else {
-        ptx::load_box_multicast(at + panel * Tile::kPanelBytes, map, full, 3, along, across, batch);
-      }
+      ptx::load_box(to + panel * Tile::kPanelBytes, map, full, along,
+                    kMajor == Major::K ? first : depth, batch);
     }
   }
 
@@ -223,17 +203,23 @@ struct GroupedKernel {
 
   __device__ __forceinline__ void consume(int consumer) {
     Cursor at;
-    for (Scheduler scheduler(p); !scheduler.done(); scheduler.next()) {
+    for (Scheduler scheduler{p}; !scheduler.done(); scheduler.next()) {
       Accumulators acc;
       const int stages = scheduler.stages();
-      const int tail = kByDepth ? scheduler.depth().length - (stages - 1) * kTile.depth : 0;
-      multiply(acc, at, stages, tail, consumer * kConsumerRows);
+      int head = 0, tail = kTile.depth;  // of the first and the last stage
+      if constexpr (kByDepth) {
+        const GroupedDepth depth = scheduler.depth();
+        head = depth.head;
+        tail = depth.length - (stages - 1) * kTile.depth;
+      }
+      multiply(acc, at, stages, head, tail, consumer * kConsumerRows);
       finish_products(acc, at);
       const GroupedPlace tile = scheduler.place();
       const int row =
           tile.row + consumer * kConsumerRows + static_cast<int>(threadIdx.x) / 32 % 4 * 16;
       const Output output{p, staging_at(), bias_at(consumer)};
-      output.store(acc, {row, tile.row_end, tile.column_tile * output_columns(), tile.group});
+      output.store(acc,
+                   {row, tile.begin, tile.end, tile.column_tile * output_columns(), tile.group});
     }
   }
   __device__ __forceinline__ int output_columns() const {
@@ -246,14 +232,24 @@ struct GroupedKernel {
     return base + kStages * kStageBytes + staging_bytes(kTile) + consumer * kTile.cols * 4;
   }
 
-  // As of GemmKernel. `tail`: depth of the last stage that is the group's.
-  __device__ __forceinline__ void multiply(Accumulators& acc, Cursor& at, int stages, int tail,
-                                           int first_row) {
+  // As of GemmKernel. The depth of the first stage before `head` and that of the last from `tail`
+  // on are not the group's.
+  __device__ __forceinline__ void multiply(Accumulators& acc, Cursor& at, int stages, int head,
+                                           int tail, int first_row) {
     int before = -1;
     for (int k = 0; k < stages; ++k) {
       ring.wait_full(at);
       const std::uint32_t stage = base + at.stage * kStageBytes;
-      if (kByDepth && k == stages - 1 && tail < kTile.depth) clear_beyond(stage, tail);
+      if constexpr (kByDepth) {
+        const bool clears_head = kAligns && k == 0 && head > 0;
+        const bool clears_tail = k == stages - 1 && tail < kTile.depth;
+        if (clears_head) clear_stage(stage, 0, head);
+        if (clears_tail) clear_stage(stage, tail, kTile.depth);
+        if (clears_head || clears_tail) {
+          ptx::fence_async_proxy();
+          ptx::named_sync(5, kThreads);
+        }
+      }
       const std::uint64_t a = TileA::descriptor(stage + TileA::offset(first_row, 0));
       const std::uint64_t b = TileB::descriptor(stage + TileA::kBytes);
       ptx::wgmma_fence();
@@ -269,7 +265,7 @@ struct GroupedKernel {
       ptx::wgmma_commit();
       if (before >= 0) {
         ptx::wgmma_wait<1>();
-        ring.release(before, p.cluster_rows);
+        ring.release(before, 1);
       }
       before = at.stage;
       at.advance();
@@ -282,48 +278,52 @@ struct GroupedKernel {
 #pragma unroll
       for (int i = 0; i < kTile.cols / 2; ++i) asm volatile("" : "+f"(acc[slab][i])::"memory");
     }
-    ring.release(at.stage == 0 ? kStages - 1 : at.stage - 1, p.cluster_rows);
+    ring.release(at.stage == 0 ? kStages - 1 : at.stage - 1, 1);
   }
 
-  // The consumers together clear a stage from depth `tail` on, before any of them multiplies it.
-  __device__ __forceinline__ void clear_beyond(std::uint32_t stage, int tail) const {
-    clear<TileA, kMajorA>(stage, tail);
-    clear<TileB, kMajorB>(stage + TileA::kBytes, tail);
-    ptx::fence_async_proxy();
-    ptx::named_sync(5, kThreads);
+  // The consumers together clear the depth from `first` to `end` of a stage, before any of them
+  // multiplies it.
+  __device__ __forceinline__ void clear_stage(std::uint32_t stage, int first, int end) const {
+    clear<TileA, kMajorA>(stage, first, end);
+    clear<TileB, kMajorB>(stage + TileA::kBytes, first, end);
+    __syncwarp();
   }
   template <class Tile, Major kMajor>
-  static __device__ __forceinline__ void clear(std::uint32_t operand, int tail) {
+  static __device__ __forceinline__ void clear(std::uint32_t operand, int first, int end) {
     const int thread = static_cast<int>(threadIdx.x) - 128;
     if constexpr (kMajor == Major::MN) {
       // Whole rows, whatever their swizzle.
-      const int pieces = (kTile.depth - tail) * (Tile::kRowBytes / 16);
+      const int pieces = (end - first) * (Tile::kRowBytes / 16);
+      const std::uint32_t at = operand + first * Tile::kRowBytes;
 #pragma unroll 1
-      for (int i = thread; i < Tile::kPanels * pieces; i += kThreads) {
-        const int panel = i / pieces, piece = i - panel * pieces;
-        ptx::store_shared(operand + panel * Tile::kPanelBytes + tail * Tile::kRowBytes + piece * 16,
-                          0.0f, 0.0f, 0.0f, 0.0f);
+      for (int panel = 0; panel < Tile::kPanels; ++panel) {
+#pragma unroll 1
+        for (int i = thread; i < pieces; i += kThreads) {
+          ptx::store_shared(at + panel * Tile::kPanelBytes + i * 16, 0.0f, 0.0f, 0.0f, 0.0f);
+        }
       }
     } else {
       constexpr int kRows = Tile::kPanelBytes / 128;
 #pragma unroll 1
       for (int i = thread; i < kRows * Tile::kPanels * 8; i += kThreads) {
         const int piece = i % 8, row = i / 8 % kRows, panel = i / 8 / kRows;
-        const int kept = tail - panel * 64 - piece * 8;  // elements of these eight
-        if (kept >= 8) continue;
-        const std::uint32_t at =
-            operand + panel * Tile::kPanelBytes + row * 128 + ((piece ^ (row & 7)) << 4);
-        float4 x = kept > 0 ? ptx::load_shared(at) : float4{0.0f, 0.0f, 0.0f, 0.0f};
-        x.x = keep_halves(x.x, kept), x.y = keep_halves(x.y, kept - 2);
-        x.z = keep_halves(x.z, kept - 4), x.w = keep_halves(x.w, kept - 6);
-        ptx::store_shared(at, x.x, x.y, x.z, x.w);
+        const int depth = panel * 64 + piece * 8;  // of the first of eight elements
+        if (depth + 8 > first && depth < end) {
+          const std::uint32_t at =
+              operand + panel * Tile::kPanelBytes + row * 128 + ((piece ^ (row & 7)) << 4);
+          float4 x = ptx::load_shared(at);
+          x.x = cleared(x.x, depth, first, end), x.y = cleared(x.y, depth + 2, first, end);
+          x.z = cleared(x.z, depth + 4, first, end), x.w = cleared(x.w, depth + 6, first, end);
+          ptx::store_shared(at, x.x, x.y, x.z, x.w);
+        }
       }
     }
   }
-  // The first `count` of two 16-bit elements.
-  static __device__ __forceinline__ float keep_halves(float pair, int count) {
-    const std::uint32_t mask = count >= 2 ? 0xFFFFFFFFu : count == 1 ? 0xFFFFu : 0u;
-    return __uint_as_float(__float_as_uint(pair) & mask);
+  // Two 16-bit elements, of depths `depth` and the next.
+  static __device__ __forceinline__ float cleared(float pair, int depth, int first, int end) {
+    const std::uint32_t low = depth >= first && depth < end ? 0u : 0xFFFFu;
+    const std::uint32_t high = depth + 1 >= first && depth + 1 < end ? 0u : 0xFFFF0000u;
+    return __uint_as_float(__float_as_uint(pair) & (low | high));
   }
 };
 

@@ -11,15 +11,16 @@
 
 namespace girih::inline v0::cuda {
 
-/// Where a part of C begins, and the first row that is not the group's.
+/// Where a part of C begins, and the group's rows.
 struct GroupedPart {
   int row;
-  int end;
+  int begin, end;
   int column;
   int group;
 };
 
-template <int kSlabs, int kCols>
+/// `kBeginsEarly`: tiles may begin before their group does.
+template <int kSlabs, int kCols, bool kBeginsEarly>
 struct GroupedOutput {
   using Accumulators = float[kSlabs][kCols / 2];
   static constexpr int kChunk = 64;  // product columns taken at a time
@@ -47,6 +48,9 @@ struct GroupedOutput {
 
  private:
   __device__ __forceinline__ int columns() const { return static_cast<int>(p.columns); }
+  static __device__ __forceinline__ bool has(const GroupedPart& to, int row) {
+    return row < to.end && (!kBeginsEarly || row >= to.begin);
+  }
   /// Elements from the start of C.
   __device__ __forceinline__ std::int64_t out_index(int row, int column, int group) const {
     const MatrixRef& out = p.epilogue.out;
@@ -148,7 +152,7 @@ struct GroupedOutput {
   }
   static __device__ __forceinline__ GroupedPart part_of(const GroupedPart& to, int slab,
                                                         int column) {
-    return {to.row + slab * 64, to.end, to.column + column, to.group};
+    return {to.row + slab * 64, to.begin, to.end, to.column + column, to.group};
   }
   template <int kWidth>
   __device__ __forceinline__ void add_bias(float* v, int column) const {
@@ -214,17 +218,25 @@ struct GroupedOutput {
 #pragma unroll
     for (int r = 0; r < 16; r += kAtOnce) {
       const float4 x = ptx::load_shared(staging + piece_at<kWidth>(first + r, piece));
-      if (inside && to.row + first + r < to.end) {
+      if (inside && has(to, to.row + first + r)) {
         *reinterpret_cast<float4*>(out + r * p.epilogue.out.ld) = x;
       }
     }
   }
 
-  // F32 outputs, alpha alone: every warp store in whole 32-byte sectors
+  // F32 outputs of alpha and beta alone: every warp access in whole 32-byte sectors
 
   __device__ __forceinline__ void store_fragments(const Accumulators& acc,
                                                   const GroupedPart& to) const {
+    if (p.epilogue.c.data != nullptr) return store_pairs<true>(acc, to);
+    store_pairs<false>(acc, to);
+  }
+  template <bool kReadsC>
+  __device__ __forceinline__ void store_pairs(const Accumulators& acc,
+                                              const GroupedPart& to) const {
+    constexpr int kBatch = 8;  // pairs of C under way at once
     const float alpha = resolve(p.epilogue.alpha);
+    const float beta = kReadsC ? resolve(p.epilogue.beta) : 0.0f;
     const int lane = ptx::lane(), row = to.row + (lane >> 2), column = to.column + 2 * (lane & 3);
     const std::int64_t ld = p.epilogue.out.ld;
     float* const base = static_cast<float*>(p.epilogue.out.data) + out_index(row, column, to.group);
@@ -233,21 +245,39 @@ struct GroupedOutput {
 #pragma unroll
       for (int half_row = 0; half_row < 2; ++half_row) {
         const int down = slab * 64 + half_row * 8;
-        if (row + down >= to.end) continue;
+        if (!has(to, row + down)) continue;
         float* const at = base + down * ld;
 #pragma unroll
-        for (int block = 0; block < kCols / 8; ++block) {
-          const float x = fmaf(alpha, acc[slab][block * 4 + half_row * 2], 0.0f);
-          const float y = fmaf(alpha, acc[slab][block * 4 + half_row * 2 + 1], 0.0f);
-          const int left = columns() - column - block * 8;
-          if (left > 1) {
-            *reinterpret_cast<float2*>(at + block * 8) = {x, y};
-          } else if (left > 0) {
-            at[block * 8] = x;
+        for (int first = 0; first < kCols / 8; first += kBatch) {
+          float2 c[kBatch];
+#pragma unroll
+          for (int i = 0; i < kBatch; ++i) {
+            c[i] = {0.0f, 0.0f};
+            const int left = columns() - column - (first + i) * 8;
+            if (kReadsC && left > 1) c[i] = *reinterpret_cast<const float2*>(at + (first + i) * 8);
+            if (kReadsC && left == 1) c[i].x = at[(first + i) * 8];
+          }
+#pragma unroll
+          for (int i = 0; i < kBatch; ++i) {
+            const float* v = acc[slab] + (first + i) * 4 + half_row * 2;
+            const int left = columns() - column - (first + i) * 8;
+            const float x = finished<kReadsC>(alpha, v[0], beta, c[i].x);
+            const float y = finished<kReadsC>(alpha, v[1], beta, c[i].y);
+            if (left > 1) {
+              *reinterpret_cast<float2*>(at + (first + i) * 8) = {x, y};
+            } else if (left > 0) {
+              at[(first + i) * 8] = x;
+            }
           }
         }
       }
     }
+  }
+  // In the roundings of `finish`, the bias of 0 among them.
+  template <bool kReadsC>
+  static __device__ __forceinline__ float finished(float alpha, float x, float beta, float c) {
+    if constexpr (!kReadsC) return fmaf(alpha, x, 0.0f);
+    return __fadd_rn(fmaf(beta, c, __fmul_rn(alpha, x)), 0.0f);
   }
 
   // Any output and epilogue: a chunk is staged, then finished four columns of a row at a time
@@ -281,12 +311,13 @@ struct GroupedOutput {
     }
   }
   __device__ __forceinline__ void finish_chunk(const GroupedPart& to) const {
-    constexpr int kBatch = 4;
+    constexpr int kBatch = kBeginsEarly ? 1 : 4;
     const int lane = ptx::lane(), c = lane % 16 * 4, left = columns() - to.column - c;
     if (left <= 0) return;
     const ColumnQuad q(p.epilogue, to.column + c, left, to.group);
 #pragma unroll 1
     for (int r = lane / 16; r < 16; r += kBatch * 2) {
+      if (kBeginsEarly && to.row + r < to.begin) continue;
       float v[kBatch][4];
 #pragma unroll
       for (int i = 0; i < kBatch; ++i) {
@@ -349,7 +380,7 @@ struct GroupedOutput {
 #pragma unroll 1
     for (int r = lane / 8; r < 16; r += 4) {
       const int row = to.row + r;
-      if (row >= to.end) break;
+      if (!has(to, row)) continue;
       float g[4], u[4];
       if (p.gated == GroupedGate::Concatenated) {
         const float4 x = ptx::load_shared(staging + staged(r, c));

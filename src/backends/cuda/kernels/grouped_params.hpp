@@ -17,6 +17,7 @@ struct GroupedTableParams {
   std::int64_t offset_stride = 1;  ///< elements
   std::int64_t groups = 0;
   std::int64_t rows = 0;       ///< that there are
+  std::int32_t row_align = 1;  ///< tiles begin at a multiple of this, at or before their group
   std::int32_t unit_rows = 0;  ///< of a unit; 0 where the depth is grouped: no units
   GroupedHeader* header = nullptr;
   GroupedUnit* units = nullptr;
@@ -27,8 +28,8 @@ constexpr int kGroupedTableThreads = 1024;
 
 // How tiles leave the registers. General takes any epilogue and any output with contiguous columns.
 // Packed: a 2-byte output whose base, rows and row length are multiples of 16 bytes, and no c,
-// residual or factors but alpha; a gate too. Fragments: an f32 output, alpha alone, base and rows
-// multiples of 8 bytes, no gate.
+// residual or factors but alpha; a gate too. Fragments: an f32 output, alpha and beta alone, base
+// and rows multiples of 8 bytes, no gate.
 enum class GroupedStore : std::uint8_t { General, Packed, Fragments };
 
 enum class GroupedGate : std::uint8_t { None, Concatenated, Interleaved };
@@ -47,12 +48,11 @@ struct GroupedParams {
   std::int64_t rows = 0;     ///< of one group's C, where the depth is grouped
   std::int64_t columns = 0;  ///< of C
   std::int32_t groups = 0;
-  std::int32_t k_stages = 0;      ///< where rows are grouped
-  std::int32_t cluster_rows = 1;  ///< row tiles of a unit: 1, or 2 for a cluster of two blocks
-  std::int32_t row_units = 0;     ///< of one group, where the depth is grouped
+  std::int32_t k_stages = 0;   ///< where rows are grouped
+  std::int32_t row_tiles = 0;  ///< of one group, where the depth is grouped
   Divisor column_tiles;
   Divisor band;            ///< units of a full band: kGroupedBand rows of column_tiles
-  Divisor plane;           ///< row_units * column_tiles
+  Divisor plane;           ///< row_tiles * column_tiles
   bool b_grouped = false;  ///< false: one B for all groups
   GroupedStore store = GroupedStore::General;
   GroupedGate gated = GroupedGate::None;

@@ -66,7 +66,8 @@ __global__ void __launch_bounds__(kGroupedTableThreads)
       if (g == 0 && bad(begin, 0)) atomicMin(&first_bad, 0);
       if (bad(end, begin > 0 ? begin : 0)) atomicMin(&first_bad, static_cast<int>(g) + 1);
       if (p.unit_rows > 0 && end > begin) {
-        count = static_cast<int>((end - begin + p.unit_rows - 1) / p.unit_rows);
+        const std::int64_t first = begin - begin % p.row_align;
+        count = static_cast<int>((end - first + p.unit_rows - 1) / p.unit_rows);
       }
     }
     int total = 0;

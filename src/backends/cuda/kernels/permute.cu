@@ -210,27 +210,38 @@ __global__ void __launch_bounds__(kRowThreads)
   ptx::launch_dependents();
   if (is_refused(p.check)) return;
   const int lane = static_cast<int>(threadIdx.x) % 32;
-  for_each_segment(p.tokens, (p.columns + kRowSegment - 1) / kRowSegment,
-                   [&](std::int64_t token, std::int64_t segment) {
-                     const std::int64_t column = segment * kRowSegment + lane * 8;
-                     const auto count = static_cast<int>(min(p.columns - column, std::int64_t{8}));
-                     if (count <= 0) return;
-                     const bool whole = count == 8;
-                     float sum[8] = {};
+  for_each_segment(
+      p.tokens, (p.columns + kRowSegment - 1) / kRowSegment,
+      [&](std::int64_t token, std::int64_t segment) {
+        const std::int64_t column = segment * kRowSegment + lane * 8;
+        const auto count = static_cast<int>(min(p.columns - column, std::int64_t{8}));
+        const bool whole = count == 8;
+        float sum[8] = {};
+        // A lane each reads the indices of 32 slots, so that many rows are under way at once.
+        for (std::int64_t first = 0; first < p.k; first += 32) {
+          const auto slots = static_cast<int>(min(p.k - first, std::int64_t{32}));
+          std::int32_t index = 0;
+          float weight = 1.0f;
+          if (lane < slots) {
+            index = static_cast<std::int32_t>(index_at(p.indices, token, first + lane));
+            if (p.weights.data != nullptr) {
+              weight =
+                  static_cast<const float*>(p.weights.data)[at(p.weights, token, first + lane)];
+            }
+          }
 #pragma unroll 4
-                     for (std::int64_t s = 0; s < p.k; ++s) {
-                       float v[8];
-                       load_eight(p.x, index_at(p.indices, token, s), column, count,
-                                  p.x_in_pieces && whole, v);
-                       const float weight =
-                           p.weights.data == nullptr
-                               ? 1.0f
-                               : static_cast<const float*>(p.weights.data)[at(p.weights, token, s)];
+          for (int s = 0; s < slots; ++s) {
+            const std::int32_t row = __shfl_sync(0xFFFFFFFF, index, s);
+            const float factor = __shfl_sync(0xFFFFFFFF, weight, s);
+            float v[8];
+            load_eight(p.x, row, column, count, p.x_in_pieces && whole, v);
 #pragma unroll
-                       for (int i = 0; i < 8; ++i) sum[i] = fmaf(weight, v[i], sum[i]);
-                     }
-                     store_eight(p.y, token, column, count, p.y_in_pieces && whole, sum);
-                   });
+            for (int i = 0; i < 8; ++i) sum[i] = fmaf(factor, v[i], sum[i]);
+          }
+        }
+        if (count <= 0) return;
+        store_eight(p.y, token, column, count, p.y_in_pieces && whole, sum);
+      });
 }
 
 }  // namespace

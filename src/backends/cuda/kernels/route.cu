@@ -226,29 +226,46 @@ __global__ void __launch_bounds__(kRouteScanThreads)
   if (thread == 0) integer(p.offsets, p.experts, 0) = carry;
 }
 
-/// 32 pairs at a time: those of one expert find their order among themselves.
+/// 32 pairs at a time: those of one expert find their order among themselves. The next place of
+/// each expert is kept near by where there is room.
 __global__ void __launch_bounds__(kRoutePlaceThreads)
     route_place(const __grid_constant__ RouteParams p) {
+  constexpr int kNear = 2048;
+  __shared__ std::int32_t near_by[kNear];
   ptx::wait_for_dependencies();
   ptx::launch_dependents();
-  std::int32_t* const next = p.counts + blockIdx.x * p.experts;
+  std::int32_t* const counted = p.counts + blockIdx.x * p.experts;
+  const bool is_near = p.experts <= kNear;
+  std::int32_t* const next = is_near ? near_by : counted;
+  const std::uint32_t lane = threadIdx.x, below = (1u << lane) - 1;
+  if (is_near) {
+#pragma unroll 4
+    for (std::int64_t e = lane; e < p.experts; e += 32) near_by[e] = counted[e];
+    __syncwarp();
+  }
   const Part part = part_of(p, blockIdx.x);
   const std::int64_t end = part.end * p.k;
-  const std::uint32_t lane = threadIdx.x, below = (1u << lane) - 1;
+  // Pairs are fewer than 2^31.
+  const auto token_of = [&](std::int64_t pair) {
+    return static_cast<std::uint32_t>(pair) / static_cast<std::uint32_t>(p.k);
+  };
+  const auto expert_of = [&](std::int64_t pair) -> std::int32_t {
+    if (pair >= end) return -1;
+    const std::int64_t token = token_of(pair);
+    return integer(p.chosen, token, pair - token * p.k);
+  };
+  std::int32_t following = expert_of(part.first * p.k + lane);
   for (std::int64_t base = part.first * p.k; base < end; base += 32) {
     const std::int64_t pair = base + lane;
-    const std::uint32_t active = __ballot_sync(kAll, pair < end);
-    if (pair < end) {
-      // Pairs are fewer than 2^31.
-      const std::uint32_t token =
-          static_cast<std::uint32_t>(pair) / static_cast<std::uint32_t>(p.k);
-      const std::int64_t slot = pair - token * p.k;
-      const std::int32_t expert = integer(p.chosen, token, slot);
-      const std::uint32_t same = __match_any_sync(active, expert);
-      const std::int32_t row = next[expert] + __popc(same & below);
-      __syncwarp(active);
+    const std::int32_t expert = following;
+    following = expert_of(pair + 32);
+    const std::uint32_t same = __match_any_sync(kAll, expert);
+    const std::int32_t row = expert < 0 ? 0 : next[expert] + __popc(same & below);
+    __syncwarp();
+    if (expert >= 0) {
       if ((same >> lane) == 1u) next[expert] = row + 1;  // the last of them
-      integer(p.rows, token, slot) = row;
+      const std::int64_t token = token_of(pair);
+      integer(p.rows, token, pair - token * p.k) = row;
       integer(p.sources, row, 0) = static_cast<std::int32_t>(token);
     }
     __syncwarp();

@@ -67,7 +67,7 @@ struct RouteParams {
   float scale = 1;
   std::int32_t* counts = nullptr;  ///< [parts][experts]
 };
-constexpr int kRouteThreads = 256;       ///< choosing: a warp a token
+constexpr int kRouteThreads = 512;       ///< choosing: a warp a token
 constexpr int kRouteScanThreads = 1024;  ///< one block
 constexpr int kRoutePlaceThreads = 32;   ///< a block a part
 
