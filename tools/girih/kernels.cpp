@@ -50,7 +50,7 @@ std::vector<Row> list_rows(std::optional<Backend> only) {
   return rows;
 }
 
-std::vector<std::int64_t> tile_of(const KernelInfo& kernel) {
+std::vector<std::int64_t> extents_of(const KernelInfo& kernel) {
   return {kernel.tile_m, kernel.tile_n, kernel.tile_k};
 }
 
@@ -63,7 +63,7 @@ void print_as_json(const std::vector<Row>& rows) {
                     {"op", name(kernel.op)},
                     {"operands", to_json(kernel.operands)},
                     {"outputs", to_json(kernel.outputs)},
-                    {"tile", tile_of(kernel)},
+                    {"tile", extents_of(kernel)},
                     {"path", name(kernel.path)},
                     {"needs", to_json(kernel.needs)},
                     {"reduction", name(kernel.reduction)},
@@ -79,7 +79,7 @@ void print_for_people(const std::vector<Row>& rows) {
   for (const Row& row : rows) {
     const KernelInfo& kernel = row.kernel;
     table.add({std::string(kernel.name), row.obstacle.empty() ? "usable" : row.obstacle,
-               formatted("{}", joined(tile_of(kernel), "x")), std::string(name(kernel.path)),
+               formatted("{}", joined(extents_of(kernel), "x")), std::string(name(kernel.path)),
                describe(kernel.needs), describe(kernel.operands), describe(kernel.outputs)});
   }
   table.print();

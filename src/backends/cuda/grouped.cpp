@@ -186,11 +186,11 @@ class LoweredGroups {
     const GroupedGate gate = gate_of(product_);
     GroupedParams p;
     GIRIH_TRY(encode(p.a, call_.operands.product.a, a, product_.k,
-                     operand_box(a.major, tile.rows, tile.depth, 1)));
+                     operand_box(a.major, tile.rows, tile.depth, 1, 2)));
     // Of a gate's halves that lie apart a box holds one.
     const bool halves = gate == GroupedGate::Concatenated && b.major == Major::K;
     GIRIH_TRY(encode(p.b, call_.operands.product.b, b, product_.k,
-                     operand_box(b.major, tile.cols, tile.depth, halves ? 2 : 1)));
+                     operand_box(b.major, tile.cols, tile.depth, halves ? 2 : 1, 2)));
     set_epilogue(p.epilogue);
     p.header = header();
     p.units = units();
