@@ -56,7 +56,7 @@ SkinnyForm form_of(const Side& x, const Side& w, std::int64_t k, int bytes) noex
 
 /// Slices and groups of a block, and blocks of a cluster.
 void set_slices(const GemmProblem& problem, std::int64_t columns, int multiprocessors,
-                CudaSkinnyLaunch& launch) noexcept {
+                bool has_clusters, CudaSkinnyLaunch& launch) noexcept {
   const int width = cuda::skinny_columns(launch.bytes, launch.form);
   const std::int64_t depth = ceil_div(problem.k, std::int64_t{cuda::skinny_unit(launch.bytes)});
   const std::int64_t units = ceil_div(columns, std::int64_t{width}) * launch.chunks * problem.batch;
@@ -73,7 +73,7 @@ void set_slices(const GemmProblem& problem, std::int64_t columns, int multiproce
     }
   } else {
     while (launch.slices < most && fits(2 * launch.slices, kLeastDepth)) launch.slices *= 2;
-    while (launch.slices == most && launch.cluster < 8 &&
+    while (has_clusters && launch.slices == most && launch.cluster < 8 &&
            fits(2 * launch.slices * launch.cluster, kClusterDepth)) {
       launch.cluster *= 2;
     }
@@ -84,7 +84,8 @@ void set_slices(const GemmProblem& problem, std::int64_t columns, int multiproce
 
 }  // namespace
 
-CudaSkinnyLaunch cuda_skinny_launch(const GemmProblem& problem, int multiprocessors) noexcept {
+CudaSkinnyLaunch cuda_skinny_launch(const GemmProblem& problem, int multiprocessors,
+                                    bool has_clusters) noexcept {
   CudaSkinnyLaunch launch;
   launch.swapped = problem.n < problem.m;
   launch.bytes = bit_width(problem.a.dtype) / 8;
@@ -96,7 +97,7 @@ CudaSkinnyLaunch cuda_skinny_launch(const GemmProblem& problem, int multiprocess
   launch.form = form_of(x, w, problem.k, launch.bytes);
   launch.rows = cuda::skinny_rows(launch.bytes, launch.form, x.extent);
   launch.chunks = ceil_div(x.extent, std::int64_t{launch.rows});
-  set_slices(problem, w.extent, multiprocessors, launch);
+  set_slices(problem, w.extent, multiprocessors, has_clusters, launch);
   return launch;
 }
 
@@ -113,7 +114,8 @@ GemmSelection cuda_skinny_candidate(const GemmProblem& problem, const KernelInfo
     choice.kernel = &kernel;
     return choice;
   }
-  const CudaSkinnyLaunch launch = cuda_skinny_launch(problem, device.multiprocessors);
+  const CudaSkinnyLaunch launch =
+      cuda_skinny_launch(problem, device.multiprocessors, device.features.has(Feature::Sm90a));
   const auto tiles = checked_mul(launch.tiles, launch.chunks);
   const auto units = tiles ? checked_mul(*tiles, problem.batch) : std::nullopt;
   if (!units || *units * launch.cluster >= kMostUnits || problem.k >= kMostUnits) return choice;

@@ -15,9 +15,10 @@ struct CudaSkinnyLaunch {
   std::int64_t tiles = 0, chunks = 0;
 };
 
-/// In closed form from the extents, the layouts and the number of multiprocessors. Under
-/// RowInvariant slices depend on K and the type alone.
-CudaSkinnyLaunch cuda_skinny_launch(const GemmProblem& problem, int multiprocessors) noexcept;
+/// In closed form from the extents, the layouts and the number of multiprocessors; of one block a
+/// cluster where the device has no more. Under RowInvariant slices depend on K and the type alone.
+CudaSkinnyLaunch cuda_skinny_launch(const GemmProblem& problem, int multiprocessors,
+                                    bool has_clusters) noexcept;
 
 /// The selection of a skinny row, in closed form. `kernel` is null if both M and N exceed the rows
 /// of a kernel, unless the row is forced; under RowInvariant, where the sum must be that of any M,

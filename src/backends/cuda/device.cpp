@@ -142,7 +142,8 @@ Status CudaDevice::start(const CudaHandles& handles) noexcept try {
   maps_.emplace(home_.driver().encode_map);
   const Inside inside(home_);
   GIRIH_TRY(findings_.emplace().open());
-  lowering_ = {info_.multiprocessors, &*maps_, findings_->place()};
+  lowering_ = {info_.multiprocessors, info_.features.has(Feature::Sm90a), &*maps_,
+               findings_->place()};
   GIRIH_TRY(make_pool());
   GIRIH_CUDA_TRY(cudaStreamCreateWithFlags(&side_stream_, cudaStreamNonBlocking));
   for (cudaEvent_t& event : events_) {

@@ -33,7 +33,8 @@ SimtParams transposed(const SimtParams& p) noexcept {
 }  // namespace
 
 Status lower_skinny(const GemmCall& call, const Lowering& lowering, LaunchSink& sink) noexcept {
-  const CudaSkinnyLaunch launch = cuda_skinny_launch(call.problem, lowering.multiprocessors);
+  const CudaSkinnyLaunch launch =
+      cuda_skinny_launch(call.problem, lowering.multiprocessors, lowering.has_clusters);
   const std::int64_t units = launch.tiles * launch.chunks * call.problem.batch;
   SimtParams product = simt_params(call);
   product.bias.row = 0;  // along N alone

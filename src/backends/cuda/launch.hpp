@@ -30,6 +30,7 @@ class LaunchSink {
 /// their tensor maps: enough to load the kernels of a call whose workspace does not exist yet.
 struct Lowering {
   int multiprocessors = 1;
+  bool has_clusters = true;  ///< of more than one block: on 9.0
   TensorMaps* maps = nullptr;
   Finding* finding = nullptr;  ///< where kernels tell of bad values
 };

@@ -43,7 +43,11 @@ Record lower_for(const char* device, const GemmSpec& spec) {
   const GemmCall call{
       problem, {.a = address(1), .b = address(2), .c = address(3)}, selection, address(4)};
   Record record;
-  must(cuda::lower(call, {.multiprocessors = info.multiprocessors, .maps = nullptr}, record));
+  must(cuda::lower(call,
+                   {.multiprocessors = info.multiprocessors,
+                    .has_clusters = info.features.has(Feature::Sm90a),
+                    .maps = nullptr},
+                   record));
   return record;
 }
 

@@ -28,7 +28,7 @@ GemmProblem problem(const GemmSpec& spec) {
   return must(check(spec));
 }
 CudaSkinnyLaunch launch_of(const GemmSpec& spec) {
-  return cuda_skinny_launch(problem(spec), 132);
+  return cuda_skinny_launch(problem(spec), 132, true);
 }
 SelectionContext context(std::string_view forced = "") {
   return {.device = find_fixture("h200"),

@@ -9,10 +9,13 @@
 
 namespace girih::inline v0::cuda {
 
-// Orders the shared memory of the blocks of a cluster, unlike ptx::cluster_sync().
+// Orders the shared memory of the blocks of a cluster, unlike ptx::cluster_sync(). Clusters of more
+// than one block are launched on 9.0 alone.
 __device__ __forceinline__ void cluster_sync_memory() {
+#if __CUDA_ARCH__ >= 900
   asm volatile("barrier.cluster.arrive.release.aligned;\n barrier.cluster.wait.acquire.aligned;" ::
                    : "memory");
+#endif
 }
 // Four neighbouring sums; `whole`: they begin at a multiple of 16 bytes.
 template <class Sum>
@@ -33,6 +36,7 @@ struct SumQuad {
   }
   // Out of block `rank` of the cluster.
   __device__ __forceinline__ static SumQuad load_remote(const Sum* local, int rank) {
+#if __CUDA_ARCH__ >= 900
     const std::uint32_t at = ptx::address_at(ptx::shared_address(local), rank);
     SumQuad q;
 #pragma unroll
@@ -42,6 +46,9 @@ struct SumQuad {
       q.v[i] = of_bits(bits);
     }
     return q;
+#else
+    return load(local, false);
+#endif
   }
   __device__ __forceinline__ void add(const SumQuad& other) {
 #pragma unroll
