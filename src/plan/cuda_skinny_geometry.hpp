@@ -56,7 +56,7 @@ constexpr int skinny_most_warps(int bytes, SkinnyForm form, int rows) {
 }
 constexpr int skinny_least_blocks(int bytes, SkinnyForm form, int rows) {
   if (bytes != 4 || form == SkinnyForm::Gathered) return 1;
-  return rows == 8 ? 4 : rows == 16 ? 3 : 1;
+  return rows > 4 ? 3 : 1;
 }
 
 }  // namespace girih::inline v0::cuda

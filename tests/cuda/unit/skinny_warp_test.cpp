@@ -68,12 +68,13 @@ void expect_sums(const Extents& x) {
   p.b = {w.pieces.data(), kByColumns ? w.ld : 1, kByColumns ? 1 : w.ld, 0, kType};
   constexpr int kPitch = cuda::skinny_pitch(Warp::kColumns);
   std::vector<typename Warp::Sum> sums(kRows * kPitch, 77);
+  std::vector<uint4> staged(std::max(1, Warp::kStagedPieces));
   std::vector<std::thread> lanes;
   for (int lane = 0; lane < 32; ++lane) {
     lanes.emplace_back([&, lane] {
       cuda::HostWarp::lane = lane;
       Warp warp(p, 0, 0, x.column);
-      warp.run(x.first * Warp::kSteps, x.last * Warp::kSteps);
+      warp.run(x.first * Warp::kSteps, x.last * Warp::kSteps, staged.data());
       warp.store(sums.data());
     });
   }

@@ -98,7 +98,9 @@ __global__ void __launch_bounds__(32 * skinny_most_warps(element_bytes(kType), k
     if constexpr (kForm != SkinnyForm::AlongK) return 0;
     return static_cast<int>(max(at + kColumns - n, std::int64_t{0}));
   };
-  extern __shared__ std::uint32_t shared[];
+  extern __shared__ uint4 shared[];
+  constexpr int kWarps = skinny_most_warps(Warp::kBytes, kForm, kRows);
+  __shared__ uint4 staged[Warp::kStagesX ? kWarps * Warp::kStagedPieces : 1];
   Sum* const partial = reinterpret_cast<Sum*>(shared);
   // The same in all lanes, which the compiler cannot know of threadIdx.
   const int warp = __shfl_sync(0xFFFFFFFF, static_cast<int>(threadIdx.x) / 32, 0);
@@ -118,7 +120,7 @@ __global__ void __launch_bounds__(32 * skinny_most_warps(element_bytes(kType), k
     const std::int64_t column = std::int64_t{tile} * (kColumns * p.groups);
     if (const std::int64_t at = column + group * kColumns; at < p.product.n) {
       Warp part(p.product, batch, row, at - excess(at, p.product.n));
-      part.run(first, last);
+      part.run(first, last, staged + warp * Warp::kStagedPieces);
       part.store(partial + warp * kTile);
     }
     __syncthreads();

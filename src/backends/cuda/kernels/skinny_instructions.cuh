@@ -33,6 +33,24 @@ __device__ __forceinline__ void load_kept(const void* from, uint2& v) {
   asm volatile("ld.global.v2.u32 {%0, %1}, [%2];" : "=r"(v.x), "=r"(v.y) : "l"(from));
 }
 
+// 16 bytes into shared memory, or zeros if they do not exist.
+__device__ __forceinline__ void copy_async(uint4* to, const void* from, bool exists) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" ::"r"(
+                   static_cast<std::uint32_t>(__cvta_generic_to_shared(to))),
+               "l"(from), "r"(exists ? 16 : 0)
+               : "memory");
+}
+__device__ __forceinline__ void copy_commit() {
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
+// Until only the last group that was committed is still on its way.
+__device__ __forceinline__ void copy_wait_but_one() {
+  asm volatile("cp.async.wait_group 1;" ::: "memory");
+}
+__device__ __forceinline__ void warp_sync() {
+  __syncwarp();
+}
+
 // d += a b: 16 columns of W by 8 rows of X over a depth of 32 bytes.
 template <Element kType, class Sum>
 __device__ __forceinline__ void multiply(Sum (&d)[4], std::uint32_t a0, std::uint32_t a1,

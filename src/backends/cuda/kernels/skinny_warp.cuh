@@ -40,29 +40,16 @@ class SkinnyWarp {
          kBytes * (batch * p.b.batch + first * p.b.column + w_depth);
   }
 
-  // Adds steps first .. last - 1.
-  __device__ __forceinline__ void run(int first, int last) {
-    int i = first;
-    if constexpr (kLoadsAhead) {
-      const int whole = min(last, whole_steps());
-      if (i < whole) {
-        Step step;
-        load<true>(step, i);
-#pragma unroll 2
-        for (++i; i < whole; ++i) {
-          Step next;
-          load<true>(next, i);
-          add<true>(step, i - 1);
-          step = next;
-        }
-        add<true>(step, i - 1);
-      }
-    }
-#pragma unroll 1
-    for (; i < last; ++i) {
-      Step step;
-      load<false>(step, i);
-      add<false>(step, i);
+  // Pieces of X that a warp keeps in shared memory.
+  static constexpr bool kStagesX = kIsF32 && kRows > 4 && kForm != SkinnyForm::Gathered;
+  static constexpr int kStagedPieces = kStagesX ? 2 * kRows * 8 : 0;
+
+  // Adds steps first .. last - 1. `staged`: room for kStagedPieces of this warp's own.
+  __device__ __forceinline__ void run(int first, int last, uint4* staged) {
+    if constexpr (kStagesX) {
+      run_staged(first, last, staged);
+    } else {
+      run_steps(first, last);
     }
   }
 
@@ -99,8 +86,6 @@ class SkinnyWarp {
   // A matrix instruction takes sixteen columns: of each lane a pair.
   static constexpr int kPairs = kAlongK || kIsF32 ? 2 : kPiece / 2;
   static constexpr int kGroups = kAlongK ? 2 : 1;  // fours of pieces along K in a step
-  // Sums of 8 and 16 rows of f32 leave no room for a second step: other warps load meanwhile.
-  static constexpr bool kLoadsAhead = kForm != SkinnyForm::Gathered && (!kIsF32 || kRows == 4);
   static constexpr int kXRows = kIsF32 ? 1 : kRows / 8;
   using XPiece = std::conditional_t<!kAlongK && kBytes == 1, uint2, uint4>;
   // What is loaded a step ahead. X comes out of L1 while W is waited for.
@@ -126,12 +111,6 @@ class SkinnyWarp {
   // K of the lane's pieces that a step has from its first one on.
   __device__ __forceinline__ std::int64_t left_at(int step) const {
     return p_.k - depth_of(step) - ptx::lane() % 4 * kPiece;
-  }
-  // Reckoned at each use: held across the loop, sixteen of them spilled.
-  __device__ __forceinline__ std::int64_t row_bytes_anew(int s) const {
-    int last = last_row_;
-    asm volatile("" : "+r"(last));
-    return kBytes * (min(s, last) * p_.a.row);
   }
   __device__ __forceinline__ std::int64_t row_bytes(int s) const {
     return kBytes * (min(s, last_row_) * p_.a.row);
@@ -177,7 +156,7 @@ class SkinnyWarp {
   template <bool kIsWhole>
   __device__ __forceinline__ XPiece piece_of_x(int r, int s, int group, int i) const {
     const std::int64_t k = depth_of(i) + group * 4 * kPiece;
-    const char* const row = x_[r] + (!kIsF32 ? 0 : kRows == 4 ? row_bytes(s) : row_bytes_anew(s));
+    const char* const row = x_[r] + (kIsF32 ? row_bytes(s) : 0);
     XPiece piece{};
     if constexpr (kForm == SkinnyForm::Gathered) {
       piece = gather<kBytes>(row, k * p_.a.column, p_.a.column, left_at(i) - group * 4 * kPiece);
@@ -185,6 +164,77 @@ class SkinnyWarp {
       load_kept(row + kBytes * k, piece);
     }
     return piece;
+  }
+
+  __device__ __forceinline__ void run_steps(int first, int last) {
+    int i = first;
+    if constexpr (kForm != SkinnyForm::Gathered) {
+      const int whole = min(last, whole_steps());
+      if (i < whole) {
+        Step step;
+        load<true>(step, i);
+#pragma unroll 2
+        for (++i; i < whole; ++i) {
+          Step next;
+          load<true>(next, i);
+          add<true>(step, i - 1);
+          step = next;
+        }
+        add<true>(step, i - 1);
+      }
+    }
+#pragma unroll 1
+    for (; i < last; ++i) {
+      Step step;
+      load<false>(step, i);
+      add<false>(step, i);
+    }
+  }
+
+  // f32 of many rows: X goes through shared memory, a step ahead as W does. Out of L1 its loads and
+  // their addresses took twice the time of the products.
+  __device__ __forceinline__ void run_staged(int first, int last, uint4* staged) {
+    if (first >= last) return;
+    const int whole = whole_steps();
+    Step even, odd;
+    load_staged(even, first, whole, staged);
+    copy_commit();
+#pragma unroll 1
+    for (int i = first; i < last; i += 2) {
+      if (i + 1 < last) load_staged(odd, i + 1, whole, staged + kRows * 8);
+      copy_commit();
+      add_staged(even, staged);
+      if (i + 1 >= last) break;
+      if (i + 2 < last) load_staged(even, i + 2, whole, staged);
+      copy_commit();
+      add_staged(odd, staged + kRows * 8);
+    }
+  }
+  __device__ __forceinline__ void load_staged(Step& step, int i, int whole, uint4* staged) {
+    const int lane = ptx::lane(), piece = lane % 8;
+    const std::int64_t k = depth_of(i) + piece * kPiece;
+    // x_ is at the lane's pieces of W: go back to the first.
+    const char* const x = x_[0] + kBytes * (k - lane % 4 * kPiece);
+#pragma unroll
+    for (int j = 0; j < kRows / 4; ++j) {
+      const int row = lane / 8 + 4 * j;
+      copy_async(staged + row * 8 + piece, x + row_bytes(row), k < p_.k);
+    }
+    if (i < whole) {
+      load<true>(step, i);
+    } else {
+      load<false>(step, i);
+    }
+  }
+  __device__ __forceinline__ void add_staged(const Step& step, const uint4* staged) {
+    copy_wait_but_one();
+    warp_sync();
+    const int t = ptx::lane() % 4;
+#pragma unroll
+    for (int s = 0; s < kRows; ++s) {
+      add_f32(step, s, staged[s * 8 + t], staged[s * 8 + 4 + t]);
+    }
+    warp_sync();
   }
 
   template <bool kIsWhole>

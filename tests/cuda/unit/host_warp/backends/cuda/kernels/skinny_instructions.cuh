@@ -28,6 +28,17 @@ void load_kept(const void* from, Piece& piece) {
   load_aligned(from, piece);
 }
 
+/// At once: what a lane waits for is there when it asks.
+inline void copy_async(uint4* to, const void* from, bool exists) {
+  *to = uint4{};
+  if (exists) load_aligned(from, *to);
+}
+inline void copy_commit() {}
+inline void copy_wait_but_one() {}
+inline void warp_sync() {
+  HostWarp::meeting.arrive_and_wait();
+}
+
 /// Element e of a register.
 template <Element kType>
 double element_of(std::uint32_t bits, int e) {
