@@ -24,11 +24,6 @@ constexpr double kMemoryShare = 0.88;  // of the nominal bandwidth
 constexpr double kLaunches = 5e-6;     // the table, then the product
 constexpr std::int64_t kMaxCount = std::numeric_limits<std::int32_t>::max() - 1024;
 
-TileConfig tile_of(const KernelInfo& kernel) noexcept {
-  return {static_cast<int>(kernel.tile_m), static_cast<int>(kernel.tile_n),
-          static_cast<int>(kernel.tile_k), kernel.consumers, kernel.form};
-}
-
 /// Rows of C that a group's tiles are laid over, if every group has as many.
 std::int64_t rows_of_group(const GroupedGemmProblem& problem) noexcept {
   if (problem.extent == GroupedExtent::Depth) return problem.product.m;
