@@ -42,8 +42,8 @@ GemmSelection candidate(const GemmProblem& problem, const KernelInfo& kernel,
 /// chosen, which row invariance does not need: it declines then. On a GPU a matrix row beats a
 /// portable one at every extent, so that the reduction class depends on the types alone.
 bool is_better(const GemmSelection& a, const GemmSelection& b) noexcept {
-  if (a.kernel->skinny != b.kernel->skinny) return a.predicted_seconds < b.predicted_seconds;
   if (a.is_tuned != b.is_tuned) return a.is_tuned;
+  if (a.kernel->skinny != b.kernel->skinny) return a.predicted_seconds < b.predicted_seconds;
   if (a.kernel->backend != Backend::Cpu && a.kernel->path != b.kernel->path) {
     return a.kernel->path == Path::Matrix;
   }

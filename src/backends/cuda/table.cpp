@@ -138,24 +138,24 @@ constexpr Family kFamily_tf32{kSingle, kFloats, Reduction::WgmmaTf32, Precision:
    .needs = kSm80,                                                         \
    .tile_m = rows,                                                         \
    .tile_n = columns},
-#define GIRIH_CUDA_GROUPED_WGMMA(rows, columns, depth, count, target)       \
+#define GIRIH_CUDA_GROUPED_WGMMA(rows, columns, depth, count, target)            \
   {.name = "cuda_grouped_gemm_16bit_" #rows "x" #columns "x" #depth "_" #target, \
-   .backend = Backend::Cuda,                                                \
-   .op = Op::GroupedGemm,                                                   \
-   .operands = kHalves,                                                     \
-   .outputs = kFloats,                                                      \
-   .path = Path::Matrix,                                                    \
-   .needs = kSm90a,                                                         \
-   .tile_m = rows,                                                          \
-   .tile_n = columns,                                                       \
-   .tile_k = depth,                                                         \
-   .reduction = Reduction::WgmmaF32,                                        \
-   .flops_per_cycle = 4096,                                                 \
-   .form = TileForm::Cooperative,                                           \
-   .consumers = count,                                                      \
+   .backend = Backend::Cuda,                                                     \
+   .op = Op::GroupedGemm,                                                        \
+   .operands = kHalves,                                                          \
+   .outputs = kFloats,                                                           \
+   .path = Path::Matrix,                                                         \
+   .needs = kSm90a,                                                              \
+   .tile_m = rows,                                                               \
+   .tile_n = columns,                                                            \
+   .tile_k = depth,                                                              \
+   .reduction = Reduction::WgmmaF32,                                             \
+   .flops_per_cycle = 4096,                                                      \
+   .form = TileForm::Cooperative,                                                \
+   .consumers = count,                                                           \
    .gates = true},
 #define GIRIH_CUDA_GROUPED_SIMT(types, rows, columns, depth, in, out, sum, flops) \
-  {.name = "cuda_grouped_gemm_" #types "_" #rows "x" #columns "_simt",                 \
+  {.name = "cuda_grouped_gemm_" #types "_" #rows "x" #columns "_simt",            \
    .backend = Backend::Cuda,                                                      \
    .op = Op::GroupedGemm,                                                         \
    .operands = in,                                                                \
