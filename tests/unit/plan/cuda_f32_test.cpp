@@ -38,6 +38,8 @@ TEST(CudaF32Select, ExactIsOneChainAnElementUnlessKIsSplit) {
   EXPECT_EQ(large.kernel->reduction, Reduction::SequentialF32);
   EXPECT_EQ(large.split_k, 1);
   EXPECT_EQ(large.workspace_bytes, 0);
+  EXPECT_GE(large.kernel->tile_m * large.kernel->tile_n, 128 * 128);
+  EXPECT_EQ(choose(spec(1024, 1024, 1024)).kernel->tile_m, 64);
   GemmSpec few = spec(128, 128, 65536);
   const GemmSelection split = choose(few);
   EXPECT_GT(split.split_k, 1);
