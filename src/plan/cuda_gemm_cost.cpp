@@ -288,6 +288,9 @@ GemmSelection wgmma_candidate(const GemmProblem& problem, const KernelInfo& kern
                               const DeviceInfo& device) noexcept {
   GemmSelection choice;
   if (!counts_fit(problem)) return choice;
+  // A stage of 256 of K would take factors from beyond the last ones.
+  const std::int64_t scaled_depth = round_up(problem.k, kScaledDepth);
+  if (problem.has_block_scales() && scaled_depth % kernel.tile_k != 0) return choice;
   const TileModel model(problem, kernel, device);
   Form best;
   double microseconds = std::numeric_limits<double>::infinity();

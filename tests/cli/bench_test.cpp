@@ -92,7 +92,8 @@ class Bench : public ::testing::Test {
     auto* const c =
         reinterpret_cast<float*>(detail::TensorAccess::address(operands.desc(0, false).c.tensor()));
     if (element >= 0) c[element] = value;
-    return operands.check(runtime_, false, "someone");
+    const Result<double> error = operands.check(runtime_, false, "someone");
+    return error ? Status() : Status(error.error());
   }
 
   Runtime runtime_ = must(Runtime::open({.backend = Backend::Cpu, .threads = 2}));
@@ -179,7 +180,7 @@ TEST_F(Bench, ChecksEveryTypeBatchedToo) {
       for (const std::int64_t set : {0, operands.sets() - 1}) {
         ASSERT_TRUE(operands.poison(runtime_));
         ASSERT_TRUE(gemm(runtime_, operands.desc(set, false)));
-        const Status status = operands.check(runtime_, false, "girih");
+        const Result<double> status = operands.check(runtime_, false, "girih");
         // Only the first set is looked at: after a product on another one it is poison still.
         if (set == 0) {
           EXPECT_TRUE(succeeded(status));

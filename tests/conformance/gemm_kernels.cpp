@@ -49,6 +49,8 @@ void run_gemm_row(const UsableKernel& kernel, Coverage& coverage) {
         if (kernel.info.multiplies_tf32) x.precision = i % 2 ? Precision::Fast : Precision::Tf32;
         if (kernel.info.precision) x.precision = *kernel.info.precision;
         if (kernel.info.scales_blocks && i % 4 != 0) {
+          // Deep stages decline an odd number of factors along K.
+          x.k = (x.k + kernel.info.tile_k - 1) / kernel.info.tile_k * kernel.info.tile_k;
           x.a_scale = i % 4 == 3 ? Granularity::PerRow : Granularity::PerRowBlock;
           x.b_scale = i % 4 == 2 ? Granularity::PerColumnBlock : Granularity::PerBlock;
         }

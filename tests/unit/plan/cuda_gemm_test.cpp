@@ -287,6 +287,14 @@ TEST(CudaGemmSelect, FactorsOfBlocksTakeRowsThatHaveThem) {
   EXPECT_FALSE(chosen.swaps_sides);
   EXPECT_TRUE(refused(select(x, context_on("h200", "cuda_gemm_f8_128x128x128_wgmma")),
                       Code::GemmNoKernel, "takes no factors of blocks"));
+  // A stage does not reach beyond the factors.
+  for (const std::int64_t k : {1, 128, 129, 256, 257, 640, 1000}) {
+    GemmSpec deep = spec(17, 32, k, DType::F32, {.b_transposed = true}, DType::F8E4M3);
+    deep.a_scale = Geometry{DType::F32, {17, ceil_div(k, 128)}, {ceil_div(k, 128), 1}, 0};
+    deep.a_granularity = Granularity::PerRowBlock;
+    const KernelInfo& row = *must(select(must(check(deep)), context_on("h200"))).kernel;
+    EXPECT_EQ(ceil_div(k, row.tile_k) * row.tile_k / 128, ceil_div(k, 128)) << row.name;
+  }
   // A piece of C begins where a block of columns does.
   asked = spec(30000, 30000, 9000, DType::F32, {}, DType::F8E4M3);
   asked.b_scale = Geometry{DType::F32, {71, 235}, {235, 1}, 0};

@@ -145,8 +145,9 @@ TEST(CudaSkinnyLaunch, SlicesOfInvariantRowsDependOnNeitherMNorLayout) {
   EXPECT_EQ(slices.size(), 1U);
 }
 
-TEST(CudaSkinnySelect, TakesFewRowsOrColumnsOfEveryType) {
+TEST(CudaSkinnySelect, TakesFewRowsOrColumnsOfEveryTypeThatNoOtherRowReadsAsFast) {
   for (const DType type : kTypes) {
+    if (bit_width(type) == 16) continue;  // wgmma rows of 16 columns do
     for (const std::int64_t m : {1, 2, 8, 16}) {
       for (const bool along_k : {false, true}) {
         EXPECT_TRUE(chosen(spec(m, 14336, 4096, along_k, type)).kernel->skinny) << m;
@@ -154,9 +155,10 @@ TEST(CudaSkinnySelect, TakesFewRowsOrColumnsOfEveryType) {
       }
     }
   }
+  EXPECT_FALSE(chosen(spec(1, 14336, 4096)).kernel->skinny);
   EXPECT_FALSE(chosen(spec(17, 14336, 4096)).kernel->skinny);
   EXPECT_FALSE(chosen(spec(14336, 17, 4096)).kernel->skinny);
-  EXPECT_EQ(chosen(spec(1, 14336, 4096)).workspace_bytes, 0);
+  EXPECT_EQ(chosen(spec(1, 14336, 4096, true, DType::I8)).workspace_bytes, 0);
 }
 
 TEST(CudaSkinnySelect, LeavesInvariantRowsToTheClassThatTakesAnyM) {
