@@ -54,8 +54,11 @@ Result<Plan> BoundGrouped::plan(Runtime& runtime) const {
 
 bool BoundGrouped::may_refuse(const Error& error) const {
   const bool has_rows = backend_ != Backend::Metal;
-  // Matrix rows on cuda pack nothing: they decline what tensor copies cannot read.
-  const bool declines = backend_ == Backend::Cuda && case_.product.path == Path::Matrix;
+  // On cuda matrix rows pack nothing, and decline what tensor copies cannot read; none rounds to
+  // tf32.
+  const GemmCase& product = case_.product;
+  const bool declines = backend_ == Backend::Cuda &&
+                        (product.path == Path::Matrix || product.precision == Precision::Tf32);
   return error.code == Code::GemmNoKernel && (!has_rows || declines || product_->may_refuse(error));
 }
 
