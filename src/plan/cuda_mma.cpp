@@ -9,9 +9,9 @@ namespace {
 using cuda::Major;
 
 constexpr std::int64_t kPiece = 16;       // bytes of a copy
-constexpr double kLargeTile = 0.75;       // of the unit's rate
-constexpr double kSmallTile = 0.5;        // shared memory bounds it
-constexpr double kGatherCycles = 0.15;    // an element
+constexpr double kLargeTile = 0.63;       // of the unit's rate
+constexpr double kSmallTile = 0.48;       // shared memory bounds it
+constexpr double kGatherCycles = 1.2;     // an element
 constexpr double kEpilogueCycles = 0.75;  // an element of C
 constexpr double kTileCycles = 1500;      // the first stages, and from one tile to the next
 constexpr double kMemoryShare = 0.85;     // of the nominal bandwidth

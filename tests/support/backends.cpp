@@ -25,8 +25,10 @@ Runtime open(Backend backend, RuntimeOptions options) {
 std::vector<UsableKernel> usable_kernels(Backend backend, Op op) {
   std::vector<UsableKernel> result;
   if (backend != Backend::Cpu) {
+    const Features device = cuda::probe().info.features;
     for (const KernelInfo& row : kernels_of(backend)) {
-      if (row.op == op) result.push_back({backend, row});
+      const bool usable = backend != Backend::Cuda || device.missing(row.needs).empty();
+      if (usable && row.op == op) result.push_back({backend, row});
     }
     return result;
   }
