@@ -60,8 +60,9 @@ def audit_cuda(root):
     for types, m, n, *_ in rows_of(inc, "GIRIH_CUDA_MMA"):
         yield f"cuda mma {types}", (True, n), (m in extents, m)
     routing = text_of(root, "cuda", "kernels", "routing_params.hpp")
-    segments = {"Permute": constant(routing, "kPermuteSegment"), "Unpermute": constant(routing, "kRowSegment"),
-                "Route": 32}  # a warp a token
+    segments = {"Route": 32,  # lanes of a warp, which takes a row
+                "Permute": constant(routing, "kPermuteSegment"),
+                "Unpermute": constant(routing, "kRowSegment")}
     for op, _, _, _, n, *_ in rows_of(inc, "GIRIH_CUDA_ELEMENTWISE"):
         yield f"cuda {op}", int(n), segments.get(op, constant(params, "kWalkSegment"))
 
@@ -125,6 +126,7 @@ def self_test(root):
               ("cuda/kernels/simt_params.hpp", "kSimtTile = 64", "kSimtTile = 32"),
               ("cuda/kernels/simt_params.hpp", "kWalkSegment = 512", "kWalkSegment = 256"),
               ("cuda/kernels/routing_params.hpp", "kPermuteSegment = 128", "kPermuteSegment = 64"),
+              ("cuda/kernels/routing_params.hpp", "kRowSegment = 256", "kRowSegment = 128"),
               ("../plan/cuda_f32_tile.hpp", "{128, 64, 8, 8, 8, 3}", "{64, 128, 8, 8, 8, 3}"),
               ("cuda/kernels/mma_geometry.hpp", "{128, 2, 4}", "{96, 2, 4}"),
               ("metal/kernels/gemm_tensor.metal", "128, 64, 4, true, true", "64, 128, 4, true, true"),

@@ -359,14 +359,14 @@ TEST_P(Graphs, TwoOfThemAlternatingDoNotShareScratch) {
 }
 
 TEST_P(Graphs, ScratchThatACaptureOutgrewIsNotHandedOut) {
-  // Rows that begin between two alignments are packed on every backend.
+  // Rows that begin between two alignments are packed on every backend, where they are more than 16.
   const Tensor padded = random_tensor(runtime_, {64, 2001}, DType::BF16, 1);
   const Tensor a = must(padded.slice(1, 1, 2001));
   const Tensor b = random_tensor(runtime_, {2000, 64}, DType::BF16, 2);
   const Tensor c = must(runtime_.tensor({64, 64}, DType::F32));
-  const Tensor little = must(runtime_.tensor({1, 1}, DType::F32));
-  const GemmDesc small{.a = must(must(a.slice(0, 0, 1)).slice(1, 0, 400)),
-                       .b = must(must(b.slice(0, 0, 400)).slice(1, 0, 1)),
+  const Tensor little = must(runtime_.tensor({20, 20}, DType::F32));
+  const GemmDesc small{.a = must(must(a.slice(0, 0, 20)).slice(1, 0, 400)),
+                       .b = must(must(b.slice(0, 0, 400)).slice(1, 0, 20)),
                        .c = little};
   const auto workspace = static_cast<std::int64_t>(must(plan(runtime_, small)).workspace_bytes);
   ASSERT_GT(workspace, 0);
