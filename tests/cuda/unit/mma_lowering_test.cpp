@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 #include <vector>
 
-#include "backends/cuda/kernels/gemm_kernels.hpp"
 #include "backends/cuda/kernels/mma_kernels.hpp"
 #include "cuda/unit/lowering.hpp"
 
@@ -14,12 +13,32 @@ using cuda::Major;
 using cuda::MmaEntry;
 using cuda::MmaParams;
 
-/// Launches, and the parameters of those of one MmaParams.
+bool is_mma(const void* function) {
+  for (const int tile : {0, 1}) {
+    for (const bool gathers : {false, true}) {
+      for (const Major a : {Major::K, Major::MN}) {
+        for (const Major b : {Major::K, Major::MN}) {
+          if (function == cuda::gemm_mma_bf16(tile, a, b, gathers) ||
+              function == cuda::gemm_mma_f16(tile, a, b, gathers)) {
+            return true;
+          }
+        }
+      }
+      if (function == cuda::gemm_mma_i8(tile, gathers) ||
+          function == cuda::gemm_mma_tf32(tile, gathers)) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+/// Launches, and the parameters of the last one of an mma kernel.
 class Record final : public cuda::LaunchSink {
  public:
   Status add(const cuda::Launch& launch) noexcept override {
     launches.push_back(launch);
-    if (launch.function != cuda::gemm_gate_kernel()) {
+    if (is_mma(launch.function)) {
       params = *static_cast<const MmaParams*>(launch.params);
     }
     return {};

@@ -77,14 +77,25 @@ __device__ __forceinline__ void multiply(Sum (&d)[4], std::uint32_t a0, std::uin
 // The low (or high) two 8-bit floats of a word as f16, exactly.
 template <Element kType, bool kHigh>
 __device__ __forceinline__ std::uint32_t widen_pair(std::uint32_t word) {
-  std::uint32_t pair;
   const auto half = static_cast<std::uint16_t>(kHigh ? word >> 16 : word);
+#if __CUDA_ARCH__ >= 890
+  std::uint32_t pair;
   if constexpr (kType == Element::F8E4M3) {
     asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(pair) : "h"(half));
   } else {
     asm("cvt.rn.f16x2.e5m2x2 %0, %1;" : "=r"(pair) : "h"(half));
   }
   return pair;
+#else
+  const std::uint32_t spread = (half & 0xFFu) | (half & 0xFF00u) << 8;
+  if constexpr (kType == Element::F8E5M2) return spread << 8;
+  // The exponent of e4m3 is biased by 8 less; 0x7F is NaN.
+  const std::uint32_t magnitude = spread & 0x007F007Fu;
+  std::uint32_t pair;
+  asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(pair) : "r"(magnitude << 7), "r"(0x5C005C00u));
+  const std::uint32_t nan = ((magnitude + 0x00010001u) >> 7 & 0x00010001u) * 0x7E00u;
+  return pair | nan | (spread & 0x00800080u) << 8;
+#endif
 }
 
 }  // namespace girih::inline v0::cuda
