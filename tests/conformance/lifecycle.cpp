@@ -359,7 +359,8 @@ TEST_P(Graphs, TwoOfThemAlternatingDoNotShareScratch) {
 }
 
 TEST_P(Graphs, ScratchThatACaptureOutgrewIsNotHandedOut) {
-  // Rows that begin between two alignments are packed on every backend, where they are more than 16.
+  // Rows that begin between two alignments are packed on every backend, where they are more
+  // than 16.
   const Tensor padded = random_tensor(runtime_, {64, 2001}, DType::BF16, 1);
   const Tensor a = must(padded.slice(1, 1, 2001));
   const Tensor b = random_tensor(runtime_, {2000, 64}, DType::BF16, 2);
