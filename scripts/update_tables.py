@@ -45,7 +45,7 @@ def product(shape):
 def heading(report):
     host = f"{report['threads']} threads, " if report["backend"] == "cpu" else ""
     epilogue = report["epilogue"]
-    ends = [name for name, there in (("bias", epilogue["bias"]),
+    ends = [name for name, there in (("scales", epilogue.get("scales", False)), ("bias", epilogue["bias"]),
                                      (epilogue["activation"], epilogue["activation"] != "none"))
             if there]
     precision = report["precision"]
@@ -58,13 +58,18 @@ def heading(report):
             "time over girih's, median and 95 % interval; above 1 girih is faster.")
 
 
+def itself(shape):
+    """What a product without peers is held against: its own control."""
+    return {"name": "itself", "ratio": shape["control"], "verdict": "", "max_error": shape["max_error"]}
+
+
 def every_product(report):
     """A row for each product and peer."""
     costs = any("epilogue_cost" in shape for shape in report["shapes"])
     errors = report["precision"] == "fast"
     rows = []
     for shape in report["shapes"]:
-        for peer in shape["peers"]:
+        for peer in shape["peers"] or [itself(shape)]:
             ratio = peer["ratio"]
             cells = [product(shape), f"{shape['dtype']} {shape['layout']}",
                      time(shape["seconds"]["median"]), rate(shape["gflops"]), peer["name"],
@@ -118,7 +123,7 @@ def gemm(path, report, whole):
     missing = (f" {len(report['failures'])} products could not be timed."
                if report["failures"] else "")
     return "\n".join([heading(report), "", *body, "",
-                      f"Geometric mean: {means}.{costs}{missing} From `{path.relative_to(ROOT)}`.{more}"])
+                      f"{f'Geometric mean: {means}.' if means else ''}{costs}{missing} From `{path.relative_to(ROOT)}`.{more}"])
 
 
 def cold(path, report, _):
