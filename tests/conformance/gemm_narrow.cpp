@@ -6,7 +6,7 @@
 #include <optional>
 #include <tuple>
 
-#include "support/backends.hpp"
+#include "support/case_lane.hpp"
 #include "support/gemm.hpp"
 
 // 8-bit floats, tf32 and scaled int8: what matrix units multiply besides 16-bit types. Backends
@@ -238,7 +238,8 @@ TEST_P(NarrowGemm, Fuzz) {
   }
 }
 
-GIRIH_FOR_ALL_LANES(NarrowGemm);
+INSTANTIATE_TEST_SUITE_P(Lanes, NarrowGemm, ::testing::ValuesIn(lanes_of_rows_off_metal()),
+                         lane_name);
 
 class NarrowValues : public BackendTest {
  protected:

@@ -158,7 +158,8 @@ TEST_P(GemmSkinny, BatchesAndSharedOperands) {
   }
 }
 
-GIRIH_FOR_ALL_LANES(GemmSkinny);
+INSTANTIATE_TEST_SUITE_P(Lanes, GemmSkinny, ::testing::ValuesIn(lanes_of_rows_off_metal()),
+                         lane_name);
 
 /// A skinny row and one of its types.
 struct SkinnyRow {
