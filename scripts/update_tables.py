@@ -119,11 +119,11 @@ def gemm(path, report, whole):
     body = every_product(report) if whole or is_small else summed_up(report)
     more = "" if whole or is_small else " Every product: `docs/results.md`."
     costs = ", ".join(f"{name} {ratio:.2f}" for name, ratio in cost_ratios(report).items())
-    costs = f" Cost of the epilogue over the peer's, where it can be told from 0: {costs}." if costs else ""
-    missing = (f" {len(report['failures'])} products could not be timed."
+    costs = f"Cost of the epilogue over the peer's, where it can be told from 0: {costs}. " if costs else ""
+    missing = (f"{len(report['failures'])} products could not be timed. "
                if report["failures"] else "")
     return "\n".join([heading(report), "", *body, "",
-                      f"{f'Geometric mean: {means}.' if means else ''}{costs}{missing} From `{path.relative_to(ROOT)}`.{more}"])
+                      f"{f'Geometric mean: {means}. ' if means else ''}{costs}{missing}From `{path.relative_to(ROOT)}`.{more}"])
 
 
 def cold(path, report, _):
