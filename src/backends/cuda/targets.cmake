@@ -7,7 +7,7 @@ set(generated ${CMAKE_CURRENT_BINARY_DIR}/cuda)
 set(types bf16 f16)
 set(elements BF16 F16)
 foreach(type element IN ZIP_LISTS types elements)
-  foreach(unit RANGE 10)
+  foreach(unit RANGE 8)
     set(source ${generated}/gemm_wgmma_${type}_${unit}.cu)
     file(CONFIGURE OUTPUT ${source} @ONLY CONTENT
          "#include \"backends/cuda/kernels/gemm_wgmma_instances.cuh\"\n\nGIRIH_GEMM_WGMMA_UNIT(@type@, @element@, @unit@)\n")

@@ -3,8 +3,7 @@
 // two things: rows end where the group does, which no tensor copy can be told, so that they leave
 // in pieces of 16 bytes; and a gate is in every epilogue, whatever the order of its columns.
 
-#include <type_traits>
-
+#include "backends/cuda/kernels/accumulators.cuh"
 #include "backends/cuda/kernels/gate.cuh"
 #include "backends/cuda/kernels/grouped_params.hpp"
 #include "backends/cuda/kernels/ptx.cuh"
@@ -57,19 +56,6 @@ struct GroupedOutput {
     return group * out.batch_stride + static_cast<std::int64_t>(row) * out.ld + column;
   }
 
-  // Calls take(i) with i = index < kCount as a constant. The last one takes no test, so that what
-  // is taken does not stay alive from tile to tile.
-  template <int kCount, int kFirst = 0, class Take>
-  static __device__ __forceinline__ void pick(int index, const Take& take) {
-    if constexpr (kFirst + 1 == kCount) {
-      take(std::integral_constant<int, kFirst>{});
-    } else if (index == kFirst) {
-      take(std::integral_constant<int, kFirst>{});
-    } else {
-      pick<kCount, kFirst + 1>(index, take);
-    }
-  }
-
   // 2-byte outputs, of alpha, bias and an activation or a gate. Each loop goes around one copy of
   // the epilogue, as in WarpOutput.
 
@@ -96,11 +82,9 @@ struct GroupedOutput {
 #pragma unroll 1
     for (int step = 0; step < kSteps; ++step) {
       float v[kChunk / 2];
-      pick<kSteps>(step, [&](auto s) {
-        const float* from = acc[s() / kChunks] + s() % kChunks * kChunk / 2;
+      take_chunk<kChunk>(acc, step, v);
 #pragma unroll
-        for (int i = 0; i < kChunk / 2; ++i) v[i] = __fmul_rn(alpha, from[i]);
-      });
+      for (int i = 0; i < kChunk / 2; ++i) v[i] = __fmul_rn(alpha, v[i]);
       const int column = step % kChunks * kChunk;
       add_bias<kChunk>(v, column);
       activate<kChunk / 2>(p.epilogue.activation, v);
@@ -137,11 +121,9 @@ struct GroupedOutput {
 #pragma unroll 1
     for (int step = 0; step < kSteps; ++step) {
       float v[kChunk / 2], g[kChunk / 4], u[kChunk / 4];
-      pick<kSteps>(step, [&](auto s) {
-        const float* from = acc[s() / kChunks] + s() % kChunks * kChunk / 2;
+      take_chunk<kChunk>(acc, step, v);
 #pragma unroll
-        for (int i = 0; i < kChunk / 2; ++i) v[i] = __fmul_rn(alpha, from[i]);
-      });
+      for (int i = 0; i < kChunk / 2; ++i) v[i] = __fmul_rn(alpha, v[i]);
       const int column = step % kChunks * kChunk;
       add_bias<kChunk>(v, column);
 #pragma unroll
@@ -156,15 +138,7 @@ struct GroupedOutput {
   }
   template <int kWidth>
   __device__ __forceinline__ void add_bias(float* v, int column) const {
-    const std::uint32_t from = bias + 4 * (column + 2 * (ptx::lane() & 3));
-#pragma unroll
-    for (int block = 0; block < kWidth / 8; ++block) {
-      const float2 b = ptx::load_shared_pair(from + block * 32);
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        v[block * 4 + i] = __fadd_rn(v[block * 4 + i], i & 1 ? b.y : b.x);
-      }
-    }
+    add_column_bias<kWidth>(v, bias + 4 * (column + 2 * (ptx::lane() & 3)));
   }
 
   // Byte of a 16-byte piece of a row of kWidth elements, swizzled over the 128 bytes that all banks
@@ -228,47 +202,44 @@ struct GroupedOutput {
 
   __device__ __forceinline__ void store_fragments(const Accumulators& acc,
                                                   const GroupedPart& to) const {
-    if (p.epilogue.c.data != nullptr) return store_pairs<true>(acc, to);
-    store_pairs<false>(acc, to);
+#pragma unroll 1
+    for (int step = 0; step < kSteps; ++step) {
+      float v[kChunk / 2];
+      take_chunk<kChunk>(acc, step, v);
+      const GroupedPart part = part_of(to, step / kChunks, step % kChunks * kChunk);
+      if (p.epilogue.c.data != nullptr) {
+        store_pairs<true>(v, part);
+      } else {
+        store_pairs<false>(v, part);
+      }
+    }
   }
   template <bool kReadsC>
-  __device__ __forceinline__ void store_pairs(const Accumulators& acc,
-                                              const GroupedPart& to) const {
-    constexpr int kBatch = 8;  // pairs of C under way at once
+  __device__ __forceinline__ void store_pairs(const float* v, const GroupedPart& to) const {
+    constexpr int kPairs = kChunk / 8;  // of a row, all under way at once
     const float alpha = resolve(p.epilogue.alpha);
     const float beta = kReadsC ? resolve(p.epilogue.beta) : 0.0f;
     const int lane = ptx::lane(), row = to.row + (lane >> 2), column = to.column + 2 * (lane & 3);
-    const std::int64_t ld = p.epilogue.out.ld;
-    float* const base = static_cast<float*>(p.epilogue.out.data) + out_index(row, column, to.group);
+    const int left = columns() - column;
+    float* at = static_cast<float*>(p.epilogue.out.data) + out_index(row, column, to.group);
 #pragma unroll
-    for (int slab = 0; slab < kSlabs; ++slab) {
+    for (int half_row = 0; half_row < 2; ++half_row, at += 8 * p.epilogue.out.ld) {
+      if (!has(to, row + half_row * 8)) continue;
+      float2 c[kPairs];
 #pragma unroll
-      for (int half_row = 0; half_row < 2; ++half_row) {
-        const int down = slab * 64 + half_row * 8;
-        if (!has(to, row + down)) continue;
-        float* const at = base + down * ld;
+      for (int i = 0; i < kPairs; ++i) {
+        c[i] = {0.0f, 0.0f};
+        if (kReadsC && left > i * 8 + 1) c[i] = *reinterpret_cast<const float2*>(at + i * 8);
+        if (kReadsC && left == i * 8 + 1) c[i].x = at[i * 8];
+      }
 #pragma unroll
-        for (int first = 0; first < kCols / 8; first += kBatch) {
-          float2 c[kBatch];
-#pragma unroll
-          for (int i = 0; i < kBatch; ++i) {
-            c[i] = {0.0f, 0.0f};
-            const int left = columns() - column - (first + i) * 8;
-            if (kReadsC && left > 1) c[i] = *reinterpret_cast<const float2*>(at + (first + i) * 8);
-            if (kReadsC && left == 1) c[i].x = at[(first + i) * 8];
-          }
-#pragma unroll
-          for (int i = 0; i < kBatch; ++i) {
-            const float* v = acc[slab] + (first + i) * 4 + half_row * 2;
-            const int left = columns() - column - (first + i) * 8;
-            const float x = finished<kReadsC>(alpha, v[0], beta, c[i].x);
-            const float y = finished<kReadsC>(alpha, v[1], beta, c[i].y);
-            if (left > 1) {
-              *reinterpret_cast<float2*>(at + (first + i) * 8) = {x, y};
-            } else if (left > 0) {
-              at[(first + i) * 8] = x;
-            }
-          }
+      for (int i = 0; i < kPairs; ++i) {
+        const float x = finished<kReadsC>(alpha, v[i * 4 + half_row * 2], beta, c[i].x);
+        const float y = finished<kReadsC>(alpha, v[i * 4 + half_row * 2 + 1], beta, c[i].y);
+        if (left > i * 8 + 1) {
+          *reinterpret_cast<float2*>(at + i * 8) = {x, y};
+        } else if (left > i * 8) {
+          at[i * 8] = x;
         }
       }
     }
@@ -303,9 +274,9 @@ struct GroupedOutput {
 #pragma unroll 1
     for (int step = 0; step < kSteps; ++step) {
       __syncwarp();
-      pick<kSteps>(step, [&](auto s) {
-        stage<kChunk / 2>(acc[s() / kChunks] + s() % kChunks * kChunk / 2, 0);
-      });
+      float v[kChunk / 2];
+      take_chunk<kChunk>(acc, step, v);
+      stage<kChunk / 2>(v, 0);
       __syncwarp();
       finish_chunk(part_of(to, step / kChunks, step % kChunks * kChunk));
     }

@@ -6,8 +6,8 @@
 // 8 in [2], [3].
 
 #include <cstdint>
-#include <type_traits>
 
+#include "backends/cuda/kernels/accumulators.cuh"
 #include "backends/cuda/kernels/gate.cuh"
 #include "backends/cuda/kernels/gemm_params.hpp"
 #include "backends/cuda/kernels/ptx.cuh"
@@ -148,22 +148,7 @@ struct WarpOutput {
     send_box(at, col, row, batch);
   }
 
-  // The same with a bias and an activation or a gate, rolled around one copy of the epilogue,
-  // as in store_general: written out it was 26 KB of code that a block runs once a tile, and
-  // fetches as it goes
-
-  // Calls take(i) with i = index < kCount as a constant. The last one takes no test: where a path
-  // assigned nothing, what is taken would stay alive from tile to tile.
-  template <int kCount, int kFirst = 0, class Take>
-  static __device__ __forceinline__ void pick(int index, const Take& take) {
-    if constexpr (kFirst + 1 == kCount) {
-      take(std::integral_constant<int, kFirst>{});
-    } else if (index == kFirst) {
-      take(std::integral_constant<int, kFirst>{});
-    } else {
-      pick<kCount, kFirst + 1>(index, take);
-    }
-  }
+  // The same with a bias and an activation or a gate, rolled around one copy of the epilogue
 
   __device__ __forceinline__ void store_fused(Accumulators& acc, int row, int col, int batch,
                                               const ColumnTerms& loaded) {
@@ -186,11 +171,9 @@ struct WarpOutput {
         if (!mine(step)) continue;
         const int column = step % kChunks * kChunk, first = row + step / kChunks * 64;
         float v[kChunk / 2];
-        pick<kSlabs * kChunks>(step, [&](auto s) {
-          const float* from = acc[s() / kChunks] + s() % kChunks * kChunk / 2;
+        take_chunk<kChunk>(acc, step, v);
 #pragma unroll
-          for (int i = 0; i < kChunk / 2; ++i) v[i] = __fmul_rn(alpha, from[i]);
-        });
+        for (int i = 0; i < kChunk / 2; ++i) v[i] = __fmul_rn(alpha, v[i]);
         if constexpr (kScales) apply_scales<kChunk>(v, first, column, batch);
         add_bias<kChunk>(v, first, column, batch);
         activate<kChunk / 2>(activation, v);
@@ -233,26 +216,15 @@ struct WarpOutput {
       }
     }
   }
-  // Adds the bias to kWidth columns of the tile from `column` on, in the 64 rows from `row` on.
+  // Adds the bias to kWidth columns of the tile from `column` on, in the 64 rows from `row` on. The
+  // columns' is staged: read column by column from global memory it cost a trip to L2 for every 16
+  // columns, 12 us a tile.
   template <int kWidth>
   __device__ __forceinline__ void add_bias(float* v, int row, int column, int batch) const {
     if (p.transposed) {
       add_row_bias<kWidth>(v, row + (ptx::lane() >> 2), batch);
     } else {
       add_column_bias<kWidth>(v, bias + 4 * (column + 2 * (ptx::lane() & 3)));
-    }
-  }
-  // The columns' is staged from `from` on. Read column by column from global memory it cost a trip
-  // to L2 for every 16 columns, 12 us a tile.
-  template <int kWidth>
-  static __device__ __forceinline__ void add_column_bias(float* v, std::uint32_t from) {
-#pragma unroll
-    for (int block = 0; block < kWidth / 8; ++block) {
-      const float2 b = ptx::load_shared_pair(from + block * 32);
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        v[block * 4 + i] = __fadd_rn(v[block * 4 + i], i & 1 ? b.y : b.x);
-      }
     }
   }
   // Where the tile's rows are C's columns a lane has two of them, `first` and 8 further.
@@ -338,52 +310,56 @@ struct WarpOutput {
   __device__ __forceinline__ void store_fragments(const Accumulators& acc, int row, int col,
                                                   int batch) const {
     const float alpha = resolve(p.epilogue.alpha);
+    const bool whole = kIntegers && p.epilogue.out.type == Element::I32;
+#pragma unroll 1
+    for (int step = 0; step < kSlabs * kChunks; ++step) {
+      if (!mine(step)) continue;
+      float v[kChunk / 2];
+      take_chunk<kChunk>(acc, step, v);
+      if (!whole) {
+#pragma unroll
+        for (int i = 0; i < kChunk / 2; ++i) v[i] = scaled(alpha, v[i]);
+      }
+      store_chunk(v, row + step / kChunks * 64, col + step % kChunks * kChunk, batch);
+    }
+  }
+  __device__ __forceinline__ void store_chunk(const float* v, int row, int col, int batch) const {
     const MatrixRef& out = p.epilogue.out;
-    const bool whole = kIntegers && out.type == Element::I32;
     const int lane = ptx::lane(), r = row + (lane >> 2), c = col + 2 * (lane & 3);
-    float* base = static_cast<float*>(out.data) + batch * out.batch_stride;
-    base += p.transposed ? c * out.ld + r : r * out.ld + c;
+    const int left = static_cast<int>(p.cols) - c;
+    float* to = static_cast<float*>(out.data) + batch * out.batch_stride;
+    to += p.transposed ? c * out.ld + r : r * out.ld + c;
 #pragma unroll
-    for (int slab = 0; slab < kSlabs; ++slab) {
+    for (int half_row = 0; half_row < 2; ++half_row) {
+      if (r + half_row * 8 >= p.rows) continue;
 #pragma unroll
-      for (int half_row = 0; half_row < 2; ++half_row) {
-        const int down = slab * 64 + half_row * 8;
-        if (r + down >= p.rows) continue;
-        float* to = base + (p.transposed ? down : down * out.ld);
-#pragma unroll
-        for (int block = 0; block < kCols / 8; ++block) {
-          if (!mine(slab * kChunks + block * 8 / kChunk)) continue;
-          float x = acc[slab][block * 4 + half_row * 2];
-          float y = acc[slab][block * 4 + half_row * 2 + 1];
-          if (!whole) x = scaled(alpha, x), y = scaled(alpha, y);
-          const int left = static_cast<int>(p.cols) - c - block * 8;
-          if (p.transposed) {
-            if (left > 0) to[block * 8 * out.ld] = x;
-            if (left > 1) to[(block * 8 + 1) * out.ld] = y;
-          } else if (left > 1) {
-            *reinterpret_cast<float2*>(to + block * 8) = {x, y};
-          } else if (left > 0) {
-            to[block * 8] = x;
-          }
+      for (int block = 0; block < kChunk / 8; ++block) {
+        const float x = v[block * 4 + half_row * 2], y = v[block * 4 + half_row * 2 + 1];
+        if (p.transposed) {
+          if (left > block * 8) to[block * 8 * out.ld] = x;
+          if (left > block * 8 + 1) to[(block * 8 + 1) * out.ld] = y;
+        } else if (left > block * 8 + 1) {
+          *reinterpret_cast<float2*>(to + block * 8) = {x, y};
+        } else if (left > block * 8) {
+          to[block * 8] = x;
         }
       }
+      to += p.transposed ? 8 : 8 * out.ld;
     }
   }
 
   // Any output, any epilogue: through f32 in staging memory, then row by row of C
 
-  // The loop is rolled around one copy of the epilogue; only the register reads are written out
-  // chunk by chunk. With a copy a chunk, ptxas took 3.9 s a kernel and spilled.
+  // With a copy of the epilogue a chunk, ptxas took 3.9 s a kernel and spilled.
   __device__ __forceinline__ void store_general(const Accumulators& acc, int row, int col,
                                                 int batch) const {
 #pragma unroll 1
     for (int step = 0; step < kSlabs * kChunks; ++step) {
       if (!mine(step)) continue;
       __syncwarp();
-#pragma unroll
-      for (int s = 0; s < kSlabs * kChunks; ++s) {
-        if (s == step) stage_chunk(acc[s / kChunks] + s % kChunks * kChunk / 2);
-      }
+      float v[kChunk / 2];
+      take_chunk<kChunk>(acc, step, v);
+      stage_chunk(v);
       __syncwarp();
       finish_chunk(row + step / kChunks * 64, col + step % kChunks * kChunk, batch);
     }
