@@ -10,18 +10,17 @@ namespace {
 using cuda::SkinnyForm;
 
 constexpr std::int64_t kMostUnits = std::int64_t{1} << 31;
-// Measured on an H200: 7 to 8 warps a multiprocessor, all of them at once, read fastest; twice as
-// many took 3 to 8 % longer, as their sums do. Of more columns than that, blocks of four slices.
-constexpr std::int64_t kWarpsPerMultiprocessor = 8;
+// Measured on an H200: as many warps a multiprocessor as one block has, all of them at once, read
+// fastest; twice as many took up to half as long again. Of more columns than that, blocks of four
+// slices.
 constexpr int kLeastWarps = 4;             // of a block
 constexpr std::int64_t kLeastDepth = 2;    // units of K in a slice of a block,
 constexpr std::int64_t kClusterDepth = 4;  // and of a cluster
 constexpr int kInvariantSlices = 4;
-constexpr double kLaunch = 2.3e-6;  // seconds, the first bytes and the exchange of sums included
-constexpr double kRowSums = 1e-11;  // an element of C
-constexpr double kMemoryShare = 0.873;  // of the nominal bandwidth that reads reach
-// 44 us measured at 1 x 14336 x 4096, where a wgmma row takes 32.
-constexpr double kShareOf16Bits = 0.62;
+constexpr double kLaunch = 2.6e-6;    // seconds, the first bytes and the exchange of sums included
+constexpr double kRowSums = 1e-11;    // an element of C
+constexpr double kMemoryShare = 0.8;  // of the nominal bandwidth that reads reach
+constexpr double kSharesOfF32[] = {0.64, 0.51};  // of 8 and of 16 rows, which multiply-adds hold up
 constexpr double kGatheredShare = 0.15;
 
 /// An operand as a skinny kernel sees it.
@@ -62,25 +61,34 @@ void set_slices(const GemmProblem& problem, std::int64_t columns, int multiproce
   const int width = cuda::skinny_columns(launch.bytes, launch.form);
   const std::int64_t depth = ceil_div(problem.k, std::int64_t{cuda::skinny_unit(launch.bytes)});
   const std::int64_t units = ceil_div(columns, std::int64_t{width}) * launch.chunks * problem.batch;
-  const std::int64_t room = kWarpsPerMultiprocessor * multiprocessors;
   const int most = cuda::skinny_most_warps(launch.bytes, launch.form, launch.rows);
-  const auto fits = [&](std::int64_t slices, std::int64_t least_depth) {
-    return slices * least_depth <= depth && units * slices <= room;
+  const std::int64_t room = std::int64_t{most} * multiprocessors;
+  // Blocks of kernels of 128 columns leave room for half of a cluster's others.
+  const std::int64_t cluster_room = width > 64 ? room / 2 : room;
+  const auto fits = [&](std::int64_t slices, std::int64_t least_depth, std::int64_t warps) {
+    return slices * least_depth <= depth && units * slices <= warps;
   };
   if (problem.reproducibility == Reproducibility::RowInvariant) {
     launch.slices = kInvariantSlices;
-  } else if (!fits(2, kLeastDepth)) {
+  } else if (!fits(2, kLeastDepth, room)) {
     while (launch.slices < kLeastWarps && 2 * launch.slices * kLeastDepth <= depth) {
       launch.slices *= 2;
     }
   } else {
-    while (launch.slices < most && fits(2 * launch.slices, kLeastDepth)) launch.slices *= 2;
+    while (launch.slices < most && fits(2 * launch.slices, kLeastDepth, room)) {
+      launch.slices *= 2;
+    }
+    // More groups make fewer blocks, of which three quarters of the multiprocessors keep one.
+    while (2 * launch.groups * launch.slices <= most &&
+           4 * units >= std::int64_t{6} * launch.groups * multiprocessors) {
+      launch.groups *= 2;
+    }
     while (has_clusters && launch.slices == most && launch.cluster < 8 &&
-           fits(2 * launch.slices * launch.cluster, kClusterDepth)) {
+           fits(2 * launch.slices * launch.cluster, kClusterDepth, cluster_room)) {
       launch.cluster *= 2;
     }
   }
-  launch.groups = std::max(1, kLeastWarps / launch.slices);
+  launch.groups = std::max(launch.groups, kLeastWarps / launch.slices);
   launch.tiles = ceil_div(columns, std::int64_t{width} * launch.groups);
 }
 
@@ -111,7 +119,10 @@ GemmSelection cuda_skinny_candidate(const GemmProblem& problem, const KernelInfo
   const bool is_skinny = std::min(problem.m, problem.n) <= kernel.tile_m;
   const bool is_bound = problem.reproducibility == Reproducibility::RowInvariant &&
                         kernel.reduction != Reduction::ExactI32;
-  if (!is_forced && (!is_skinny || is_bound)) return choice;
+  // On an H200 the wgmma rows take 10.5, 30.0 and 32.4 us for bf16 weights of 4096 x 4096, 4096 x
+  // 14336 and 14336 x 4096, these 11.4, 32 and 33.
+  const bool has_faster = bit_width(problem.a.dtype) == 16 && device.features.has(Feature::Sm90a);
+  if (!is_forced && (!is_skinny || is_bound || has_faster)) return choice;
   if (problem.is_empty()) {
     choice.kernel = &kernel;
     return choice;
@@ -125,7 +136,8 @@ GemmSelection cuda_skinny_candidate(const GemmProblem& problem, const KernelInfo
   choice.swaps_sides = launch.swapped;
   choice.split_k = launch.slices * launch.cluster;
   choice.split_kind = choice.split_k > 1 ? SplitKind::Cluster : SplitKind::None;
-  const double streamed = launch.bytes == 2 ? kShareOf16Bits : kMemoryShare;
+  const double streamed =
+      launch.bytes == 4 && launch.rows > 4 ? kSharesOfF32[launch.rows / 16] : kMemoryShare;
   const double share = launch.form == SkinnyForm::Gathered ? kGatheredShare : streamed;
   const double elements = static_cast<double>(problem.m) * static_cast<double>(problem.n) *
                           static_cast<double>(problem.batch);
