@@ -253,14 +253,9 @@ class MmaBlock {
   Sum sum_[kTilesM][kTilesN][4];
 };
 
-/// Blocks that share a multiprocessor: what shared memory has room for on 9.0, and less elsewhere.
-/// Without it ptxas of 8.0 spills registers to fit one block more.
+/// Blocks that share a multiprocessor. With one more ptxas of 8.0 spills registers to fit it.
 constexpr int mma_resident(int tile, bool gathers) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 900
-  return gathers ? 1 : tile == 0 ? 4 : 2;
-#else
   return !gathers && tile == 0 ? 2 : 1;
-#endif
 }
 
 template <Element kType, Major kA, Major kB, bool kGathers, int kTile>
