@@ -1,5 +1,7 @@
 #include "ops/permute.hpp"
 
+#include <limits>
+
 #include "core/error.hpp"
 #include "core/storage.hpp"
 #include "ops/routing_rules.hpp"
@@ -39,6 +41,15 @@ double UnpermuteProblem::flops() const noexcept {
 
 /// The rules of both operations.
 struct PermuteChecker {
+  /// Kernels tell the place of a bad index in 32 bits.
+  static Status check_count(const NamedTensor& indices) noexcept {
+    constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+    const std::int64_t count = indices.tensor->size();
+    if (count <= kMost) return {};
+    return error(Code::RoutingShapeMismatch, "{} has {} elements, must have 2^31 - 1 at most",
+                 indices.name, count);
+  }
+
   static Result<PermuteProblem> run(const PermuteDesc& desc, const CheckContext& context) noexcept {
     const NamedTensor y{&desc.y.tensor(), "y"};
     const std::array<NamedTensor, 2> read{
@@ -50,6 +61,7 @@ struct PermuteChecker {
     GIRIH_TRY(check_type(y, {desc.x.tensor().dtype()}));
     GIRIH_TRY(check_rank(read[0], 2));
     GIRIH_TRY(check_rank(read[1], 1));
+    GIRIH_TRY(check_count(read[1]));
     const Tensor& x = desc.x.tensor();
     GIRIH_TRY(check_shape(y, {desc.sources.tensor().extent(0), x.extent(1)}));
     GIRIH_TRY(check_apart({&y, 1}, read));
@@ -76,6 +88,7 @@ struct PermuteChecker {
     GIRIH_TRY(check_type(y, {DType::F32, DType::BF16, DType::F16}));
     GIRIH_TRY(check_rank(read[0], 2));
     GIRIH_TRY(check_rank(read[1], 2));
+    GIRIH_TRY(check_count(read[1]));
     const Tensor &x = desc.x.tensor(), &rows = desc.rows.tensor();
     if (desc.weights) GIRIH_TRY(check_shape(read[2], rows.shape()));
     GIRIH_TRY(check_shape(y, {rows.extent(0), x.extent(1)}));

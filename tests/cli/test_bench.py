@@ -25,15 +25,21 @@ class BenchMoves(CommandTest):
                          [(op, t, t) for op in ("copy", "copy-rows", "transpose")
                           for t in ("f32", "bf16", "i8")]
                          + [("narrow", "f32", "bf16"), ("widen", "bf16", "f32")]
-                         + [("fill", t, t) for t in ("f32", "bf16", "i8")])
+                         + [(op, t, t) for op in ("fill", "permute")
+                            for t in ("f32", "bf16", "i8")]
+                         + [("unpermute", t, t) for t in ("f32", "bf16")])
         for shape in report["shapes"]:
             peer = shape["peers"][0]
-            self.assertEqual((peer["name"], shape["rows"]), ("memcpy", 64))
+            self.assertEqual((peer["name"], shape["rows"]),
+                             ("memcpy", 32 if shape["op"] == "unpermute" else 64))
             self.assertAlmostEqual(shape["gb_per_s"] * shape["seconds"]["median"] * 1e9,
                                    shape["bytes"], delta=shape["bytes"] * 1e-6)
             self.assertTrue(shape["kernel"].startswith("cpu_"))
         self.assertEqual({s["bytes"] for s in report["shapes"] if s["op"] == "fill"},
                          {4096, 8192, 16384})
+        self.assertEqual([s["bytes"] for s in report["shapes"] if "permute" in s["op"]],
+                         [33024, 16640, 8448, 64 * 64 * 4 + 32 * 64 * 4 + 512,
+                          64 * 64 * 2 + 32 * 64 * 2 + 512])
 
     def test_table_and_refusals(self):
         text = self.succeed(*MOVES, "--op", "transpose", "--dtype", "f32", "--json", "report.json")

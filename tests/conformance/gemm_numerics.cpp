@@ -145,6 +145,25 @@ TEST_P(GemmNumerics, SumsOfProductsThatCancelKeepTheirSmallPart) {
   }
 }
 
+// A device's alpha is not known to be finite.
+TEST_P(GemmNumerics, TheSumOfNoProductsIsZeroWhateverItsFactors) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  const Tensor alpha = tensor_of(runtime_, {}, DType::F32, std::vector{infinity});
+  for (const DType dtype : {DType::F32, DType::BF16}) {
+    for (const std::int64_t m : {5, 40}) {
+      const Tensor c = must(runtime_.tensor({m, 24}, DType::F32));
+      must(fill(runtime_, {.destination = c, .value = 1}));
+      must(gemm(runtime_, {.a = must(runtime_.tensor({m, 0}, dtype)),
+                           .b = must(runtime_.tensor({0, 24}, dtype)),
+                           .c = c,
+                           .alpha = alpha,
+                           .a_scale = Scale{must(alpha.repeated(m)), Granularity::PerRow},
+                           .b_scale = Scale{must(alpha.repeated(24)), Granularity::PerColumn}}));
+      for (const float x : floats_of(runtime_, c)) ASSERT_EQ(x, 0) << name(dtype);
+    }
+  }
+}
+
 TEST_P(GemmNumerics, IntegerSumsBeyond24BitsAreRoundedOnce) {
   constexpr std::int64_t kK = 1045;
   std::vector<std::int8_t> ones(kK, 127);

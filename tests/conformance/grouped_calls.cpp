@@ -2,6 +2,7 @@
 #include <array>
 #include <functional>
 #include <gtest/gtest.h>
+#include <limits>
 
 #include "support/allocations.hpp"
 #include "support/backends.hpp"
@@ -138,6 +139,29 @@ TEST_P(GroupedCalls, ARowsBitsDependOnNoOtherRowOrGroup) {
       set({0, cut, std::min<std::int32_t>(cut + 1, kRows), kRows});
       must(grouped_gemm(runtime_, desc));
       ASSERT_EQ(c_of(desc), together) << "cut at " << cut;
+    }
+  }
+}
+
+// The sum of no products is 0, whatever it is multiplied by.
+TEST_P(GroupedCalls, AnEmptyDepthIsTheEpilogueOfZero) {
+  const Tensor infinity =
+      tensor_of(runtime_, {1}, DType::F32, std::vector{std::numeric_limits<float>::infinity()});
+  for (const DType out : {DType::F32, DType::BF16}) {
+    for (const bool scales : {false, true}) {
+      GroupedGemmDesc desc = by_depth(128, 256, 64, {0, 64, 64}, DType::BF16);
+      desc.c = must(runtime_.tensor({2, 128, 256}, out));
+      must(fill(runtime_, {.destination = desc.c, .value = 1}));
+      if (scales) {
+        desc.a_scale = Scale{must(must(infinity.reshape({})).repeated(128)), Granularity::PerRow};
+        desc.b_scale =
+            Scale{must(must(infinity.reshape({})).repeated(256)), Granularity::PerColumn};
+      } else {
+        desc.alpha = must(infinity.reshape({}));
+      }
+      must(grouped_gemm(runtime_, desc));
+      const Bytes empty = bytes_of(runtime_, must(desc.c.tensor().slice(0, 1, 2)));
+      EXPECT_EQ(empty, Bytes(empty.size())) << name(out) << (scales ? ", scales" : ", alpha");
     }
   }
 }

@@ -1,8 +1,13 @@
 #include "girih/bench_moves.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 #include <optional>
+
+#include <girih/routing.hpp>
 
 #include "core/error.hpp"
 #include "core/format.hpp"
@@ -16,6 +21,8 @@ namespace girih::cli {
 namespace {
 
 constexpr double kFilled = 1;
+/// Of the rows of a pair: their products are exact, and so are the sums that are checked.
+constexpr std::array<float, 2> kWeights = {1, 0.5};
 /// Elements from one that is checked to the next: a prime, so that all rows and columns are met.
 constexpr std::int64_t kCheckStep = 1009;
 
@@ -32,10 +39,11 @@ class MoveExperiment {
     std::mt19937_64 generator(1);
     const std::int64_t size = case_.side * case_.side;
     host_ = random_elements(size, case_.source(), generator);
-    GIRIH_TRY(make(case_.source(), source_));
-    GIRIH_TRY(make(case_.destination(), destination_));
+    GIRIH_TRY(make(Shape{case_.side, case_.side}, case_.source(), source_));
+    GIRIH_TRY(make(Shape{case_.rows(), case_.side}, case_.destination(), destination_));
     GIRIH_TRY(runtime_.upload(*source_, std::span<const std::byte>(host_)));
     GIRIH_TRY(make_views());
+    if (gathers()) GIRIH_TRY(make_order(generator));
     const Result<Plan> chosen = explain();
     if (!chosen) return chosen.error();
     row.kernel = chosen->kernel;
@@ -46,18 +54,13 @@ class MoveExperiment {
     GIRIH_TRY(fill(runtime_, {.destination = *destination_, .value = 0}));
     GIRIH_TRY(run());
     const std::int64_t side = case_.side, bytes = width(case_.destination());
-    std::vector<std::byte> got(static_cast<std::size_t>(side * side * bytes));
+    std::vector<std::byte> got(static_cast<std::size_t>(case_.rows() * side * bytes));
     GIRIH_TRY(runtime_.download(*destination_, std::span(got)));
     std::vector<std::byte> wanted(8);
-    for (std::int64_t i = 0; i < side * case_.columns(); i += kCheckStep) {
+    for (std::int64_t i = 0; i < case_.rows() * case_.columns(); i += kCheckStep) {
       const std::int64_t row = i / case_.columns(), column = i % case_.columns();
-      const bool part = case_.kind == MoveKind::CopyRows;
-      const std::int64_t from = case_.kind == MoveKind::Transpose
-                                    ? column * side + row
-                                    : row * side + column + (part ? 1 : 0);
-      const std::int64_t to = row * side + column + (part ? 2 : 0);
-      const double value =
-          case_.kind == MoveKind::Fill ? kFilled : load_element(host_.data(), case_.source(), from);
+      const std::int64_t to = row * side + column + (case_.kind == MoveKind::CopyRows ? 2 : 0);
+      const double value = wanted_at(row, column);
       store_element(wanted.data(), case_.destination(), 0, value);
       if (std::memcmp(wanted.data(), got.data() + to * bytes, static_cast<std::size_t>(bytes)) !=
           0) {
@@ -101,8 +104,31 @@ class MoveExperiment {
   }
 
  private:
-  Status make(DType dtype, std::optional<Tensor>& tensor) {
-    Result<Tensor> made = runtime_.tensor({case_.side, case_.side}, dtype);
+  /// What the destination shall hold, before it is rounded to its type.
+  [[nodiscard]] double wanted_at(std::int64_t row, std::int64_t column) const {
+    const auto source = [&](std::int64_t r, std::int64_t c) {
+      return load_element(host_.data(), case_.source(), r * case_.side + c);
+    };
+    const auto ordered = [&](std::int64_t r) { return source(order_[std::size_t(r)], column); };
+    switch (case_.kind) {
+      case MoveKind::Fill:
+        return kFilled;
+      case MoveKind::Transpose:
+        return source(column, row);
+      case MoveKind::CopyRows:
+        return source(row, column + 1);
+      case MoveKind::Permute:
+        return ordered(row);
+      case MoveKind::Unpermute:
+        return static_cast<float>(kWeights[0] * ordered(2 * row) +
+                                  kWeights[1] * ordered(2 * row + 1));
+      default:
+        return source(row, column);
+    }
+  }
+
+  Status make(const Shape& shape, DType dtype, std::optional<Tensor>& tensor) {
+    Result<Tensor> made = runtime_.tensor(shape, dtype);
     if (!made) return made.error();
     tensor = *std::move(made);
     return {};
@@ -121,18 +147,48 @@ class MoveExperiment {
     return {};
   }
 
+  /// Each row of the source once, in a random order.
+  Status make_order(std::mt19937_64& generator) {
+    order_.resize(static_cast<std::size_t>(case_.side / 2 * 2));
+    std::iota(order_.begin(), order_.end(), 0);
+    std::shuffle(order_.begin(), order_.end(), generator);
+    const bool is_pairs = case_.kind == MoveKind::Unpermute;
+    const std::int64_t rows = case_.rows();
+    order_.resize(static_cast<std::size_t>(is_pairs ? 2 * rows : rows));
+    GIRIH_TRY(make(is_pairs ? Shape{rows, 2} : Shape{rows}, DType::I32, indices_));
+    GIRIH_TRY(runtime_.upload(*indices_, std::span<const std::int32_t>(order_)));
+    if (!is_pairs) return {};
+    std::vector<float> weights(order_.size());
+    for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = kWeights[i % 2];
+    GIRIH_TRY(make(Shape{rows, 2}, DType::F32, weights_));
+    return runtime_.upload(*weights_, std::span<const float>(weights));
+  }
+
+  [[nodiscard]] bool gathers() const {
+    return case_.kind == MoveKind::Permute || case_.kind == MoveKind::Unpermute;
+  }
+  [[nodiscard]] PermuteDesc permutation() const {
+    return {.x = *from_, .sources = *indices_, .y = *to_};
+  }
+  [[nodiscard]] UnpermuteDesc pairs() const {
+    return {.x = *from_, .rows = *indices_, .y = *to_, .weights = weights_};
+  }
   [[nodiscard]] bool casts() const {
     return case_.kind == MoveKind::Narrow || case_.kind == MoveKind::Widen;
   }
   Status run() {
     if (case_.kind == MoveKind::Fill)
       return fill(runtime_, {.destination = *to_, .value = kFilled});
+    if (case_.kind == MoveKind::Permute) return permute(runtime_, permutation());
+    if (case_.kind == MoveKind::Unpermute) return unpermute(runtime_, pairs());
     if (casts()) return cast(runtime_, {.source = *from_, .destination = *to_});
     return copy(runtime_, {.source = *from_, .destination = *to_});
   }
   Result<Plan> explain() {
     if (case_.kind == MoveKind::Fill)
       return plan(runtime_, FillDesc{.destination = *to_, .value = kFilled});
+    if (case_.kind == MoveKind::Permute) return plan(runtime_, permutation());
+    if (case_.kind == MoveKind::Unpermute) return plan(runtime_, pairs());
     if (casts()) return plan(runtime_, CastDesc{.source = *from_, .destination = *to_});
     return plan(runtime_, CopyDesc{.source = *from_, .destination = *to_});
   }
@@ -171,7 +227,8 @@ class MoveExperiment {
   const MovesOptions& options_;
   const MoveCase case_;
   std::vector<std::byte> host_;
-  std::optional<Tensor> source_, destination_, from_, to_, peer_from_, peer_to_;
+  std::vector<std::int32_t> order_;
+  std::optional<Tensor> source_, destination_, from_, to_, indices_, weights_, peer_from_, peer_to_;
   std::function<Status()> peer_;
 };
 
@@ -191,13 +248,20 @@ std::string_view name(MoveKind kind) noexcept {
       return "widen";
     case MoveKind::Fill:
       return "fill";
+    case MoveKind::Permute:
+      return "permute";
+    case MoveKind::Unpermute:
+      return "unpermute";
   }
   return "unknown_move";
 }
 
 std::int64_t MoveCase::bytes() const noexcept {
-  const std::int64_t read = kind == MoveKind::Fill ? 0 : width(source());
-  return side * columns() * (read + width(destination()));
+  const std::int64_t read = kind == MoveKind::Fill ? 0 : width(source()) * side * columns();
+  const std::int64_t indices = kind == MoveKind::Permute     ? 4 * rows()
+                               : kind == MoveKind::Unpermute ? 16 * rows()  // and weights
+                                                             : 0;
+  return read + indices + rows() * columns() * width(destination());
 }
 
 Result<MovesRow> bench_move(Runtime& runtime, const MovesOptions& options, const MoveCase& bench,

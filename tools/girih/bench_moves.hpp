@@ -20,6 +20,8 @@ enum class MoveKind : std::uint8_t {
   Narrow,     ///< a cast of f32 to the type
   Widen,      ///< and back
   Fill,
+  Permute,    ///< rows in a random order
+  Unpermute,  ///< weighted sums of pairs of rows in a random order
 };
 std::string_view name(MoveKind kind) noexcept;
 
@@ -34,6 +36,10 @@ struct MoveCase {
   }
   [[nodiscard]] DType destination() const noexcept {
     return kind == MoveKind::Widen ? DType::F32 : dtype;
+  }
+  /// Rows of the destination.
+  [[nodiscard]] std::int64_t rows() const noexcept {
+    return kind == MoveKind::Unpermute ? side / 2 : side;
   }
   /// Columns that move, of `side`.
   [[nodiscard]] std::int64_t columns() const noexcept {

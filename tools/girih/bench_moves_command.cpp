@@ -16,8 +16,9 @@
 namespace girih::cli {
 namespace {
 
-const std::vector kKinds = {MoveKind::Copy,   MoveKind::CopyRows, MoveKind::Transpose,
-                            MoveKind::Narrow, MoveKind::Widen,    MoveKind::Fill};
+const std::vector kKinds = {MoveKind::Copy,    MoveKind::CopyRows, MoveKind::Transpose,
+                            MoveKind::Narrow,  MoveKind::Widen,    MoveKind::Fill,
+                            MoveKind::Permute, MoveKind::Unpermute};
 
 struct MovesArguments {
   std::vector<MoveKind> kinds = kKinds;
@@ -37,7 +38,7 @@ Json case_to_json(const MoveCase& bench) {
   return {{"op", name(bench.kind)},
           {"dtype", name(bench.source())},
           {"out_dtype", name(bench.destination())},
-          {"rows", bench.side},
+          {"rows", bench.rows()},
           {"columns", bench.columns()},
           {"bytes", bench.bytes()}};
 }
@@ -48,6 +49,7 @@ std::vector<MoveCase> cases_of(const MovesArguments& arguments) {
     for (const DType dtype : arguments.dtypes) {
       const bool casts = kind == MoveKind::Narrow || kind == MoveKind::Widen;
       if (casts && (!is_float(dtype) || dtype == DType::F32)) continue;
+      if (kind == MoveKind::Unpermute && (!is_float(dtype) || bit_width(dtype) < 16)) continue;
       cases.push_back({kind, dtype, arguments.side});
     }
   }
@@ -61,7 +63,9 @@ Result<int> run(const MovesArguments& arguments) {
   }
   const std::vector<MoveCase> cases = cases_of(arguments);
   if (cases.empty()) {
-    return error(Code::InvalidOption, "--op and --dtype name no case: casts are between floats");
+    return error(
+        Code::InvalidOption,
+        "--op and --dtype name no case: casts are between floats, sums of f32, bf16 and f16");
   }
   Result<Runtime> runtime =
       Runtime::open({.backend = arguments.backend, .threads = arguments.threads});
@@ -137,7 +141,7 @@ void print_table(const MovesReport& report) {
   table.add({"operation", "girih", "rate", "memcpy", "ratio", "interval", "verdict"});
   for (const MovesRow& row : report.rows) {
     const MoveCase& bench = row.bench;
-    table.add({formatted("{} {} {} x {}", name(bench.kind), name(bench.dtype), bench.side,
+    table.add({formatted("{} {} {} x {}", name(bench.kind), name(bench.dtype), bench.rows(),
                          bench.columns()),
                show_seconds(row.seconds.median), formatted("{:.0f} GB/s", rate(bench, row.seconds)),
                formatted("{:.0f} GB/s", rate(bench, row.peer_seconds)),
@@ -156,12 +160,14 @@ void print_table(const MovesReport& report) {
 
 void add_bench_elementwise(CLI::App& bench, Action& action) {
   CLI::App* const command = bench.add_subcommand(
-      "elementwise", "Time copies, transposes, casts and fills against the system's own copy");
+      "elementwise",
+      "Time copies, transposes, casts, fills and gathered rows against the system's own copy");
   const auto arguments = std::make_shared<MovesArguments>();
   add_list(*command, "--op", arguments->kinds, kKinds, "What is timed; default all");
-  add_list(*command, "--dtype", arguments->dtypes,
-           std::vector{DType::F32, DType::BF16, DType::F16, DType::I8},
-           "Types; of casts the narrower one; default f32,bf16");
+  add_list(
+      *command, "--dtype", arguments->dtypes,
+      std::vector{DType::F32, DType::BF16, DType::F16, DType::I8, DType::F8E4M3, DType::F8E5M2},
+      "Types; of casts the narrower one; default f32,bf16");
   command->add_option("--side", arguments->side, "Rows and columns; default 8192")
       ->check(CLI::Range(8, 65536));
   add_choice(*command, "--backend", arguments->backend, std::vector{Backend::Cpu, Backend::Cuda},

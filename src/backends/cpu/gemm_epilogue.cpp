@@ -62,13 +62,15 @@ Epilogue epilogue_of(const GemmCall& call, std::int64_t index) noexcept {
     e.gate_limit = problem.gate->limit;
     e.up_offset = problem.gate->up_offset;
   }
-  e.scales =
-      problem.alpha.on_device || problem.alpha.value != 1 || problem.a_scale || problem.b_scale;
-  if (problem.a_scale) {
+  // The sum of no products is 0, whatever its factors.
+  const bool has_product = !problem.skips_product();
+  e.scales = has_product && (problem.alpha.on_device || problem.alpha.value != 1 ||
+                             problem.a_scale || problem.b_scale);
+  if (has_product && problem.a_scale) {
     e.a_scale = operands.a_scale + index * problem.a_scale->batch_stride;
     e.a_scale_stride = problem.a_scale->stride;
   }
-  if (problem.b_scale) {
+  if (has_product && problem.b_scale) {
     e.b_scale = operands.b_scale + index * problem.b_scale->batch_stride;
     e.up_b_scale = e.b_scale + columns.half * problem.b_scale->stride;
     e.b_scale_stride = columns.step * problem.b_scale->stride;

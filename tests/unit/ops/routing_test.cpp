@@ -173,6 +173,22 @@ TEST_F(RoutingCheckTest, RefusesPermutesThatDoNotFit) {
           .is_empty());
 }
 
+// Rows without columns: as many of another width need gigabytes.
+TEST_F(RoutingCheckTest, RefusesMoreIndicesThanTheirPlacesCount) {
+  constexpr std::int64_t kMany = std::int64_t{1} << 31;
+  const Code shape = Code::RoutingShapeMismatch;
+  expect_refusal(PermuteDesc{.x = tensor({1, 0}), .sources = indices({9}), .y = tensor({9, 0})},
+                 shape, "sources has 2147483648 elements", [&](PermuteDesc& desc) {
+                   desc.sources = must(indices({}).repeated(kMany));
+                   desc.y = tensor({kMany, 0});
+                 });
+  expect_refusal(UnpermuteDesc{.x = tensor({1, 0}), .rows = indices({4, 3}), .y = tensor({4, 0})},
+                 shape, "rows has 2147483648 elements", [&](UnpermuteDesc& desc) {
+                   desc.rows = must(indices({2}).repeated(kMany / 2));
+                   desc.y = tensor({kMany / 2, 0});
+                 });
+}
+
 TEST_F(RoutingCheckTest, RefusesUnpermutesThatDoNotFit) {
   const UnpermuteDesc valid{.x = tensor({9, 6}, DType::BF16),
                             .rows = indices({4, 3}),

@@ -208,11 +208,13 @@ struct ColumnQuad {
   }
 };
 
-// The epilogue of kRows quads: rows m, m + step, ... below m_end. `v` holds the plain product.
-// Every branch but the row test is uniform, and is taken once for all kRows.
+// The epilogue of kRows quads: rows m, m + step, ... below m_end. `v` holds the plain product,
+// which rows scale if `scales_rows`. Every branch but the row test is uniform, and is taken once
+// for all kRows.
 template <int kRows>
 __device__ __forceinline__ void finish(const EpilogueParams& e, const ColumnQuad& q,
-                                       float (&v)[kRows][4], int m, int step, int m_end) {
+                                       float (&v)[kRows][4], int m, int step, int m_end,
+                                       bool scales_rows = true) {
   const auto at = [&](const MatrixRef& x, int r) {
     return Quad{x.data, x.type,
                 q.b * x.batch_stride + static_cast<std::int64_t>(m + r * step) * x.ld + q.n,
@@ -223,7 +225,7 @@ __device__ __forceinline__ void finish(const EpilogueParams& e, const ColumnQuad
 #pragma unroll
     for (int i = 0; i < 4; ++i) v[r][i] = __fmul_rn(v[r][i], q.scale[i]);
   }
-  if (e.row_scale.data != nullptr) {
+  if (scales_rows && e.row_scale.data != nullptr) {
     const float* scales =
         static_cast<const float*>(e.row_scale.data) + q.b * e.row_scale.batch_stride;
 #pragma unroll

@@ -207,17 +207,19 @@ struct GroupedKernel {
       Accumulators acc;
       const int stages = scheduler.stages();
       int head = 0, tail = kTile.depth;  // of the first and the last stage
+      bool is_empty = false;
       if constexpr (kByDepth) {
         const GroupedDepth depth = scheduler.depth();
         head = depth.head;
         tail = depth.length - (stages - 1) * kTile.depth;
+        is_empty = depth.length == depth.head;
       }
       multiply(acc, at, stages, head, tail, consumer * kConsumerRows);
       finish_products(acc, at);
       const GroupedPlace tile = scheduler.place();
       const int row =
           tile.row + consumer * kConsumerRows + static_cast<int>(threadIdx.x) / 32 % 4 * 16;
-      const Output output{p, staging_at(), bias_at(consumer)};
+      const Output output{p, staging_at(), bias_at(consumer), is_empty};
       output.store(acc,
                    {row, tile.begin, tile.end, tile.column_tile * output_columns(), tile.group});
     }

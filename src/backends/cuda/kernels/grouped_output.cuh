@@ -31,6 +31,8 @@ struct GroupedOutput {
   const GroupedParams& p;
   std::uint32_t staging;  // this warp's
   std::uint32_t bias;     // this warpgroup's: kCols f32
+  /// The group has no depth: its sums are 0 whatever they are multiplied by, an infinity too.
+  bool is_empty;
 
   // Stores kSlabs times 16 rows, 64 apart, of the columns that the accumulators make.
   __device__ __forceinline__ void store(const Accumulators& acc, const GroupedPart& to) const {
@@ -46,6 +48,9 @@ struct GroupedOutput {
   }
 
  private:
+  __device__ __forceinline__ float alpha() const {
+    return is_empty ? 0.0f : resolve(p.epilogue.alpha);
+  }
   __device__ __forceinline__ int columns() const { return static_cast<int>(p.columns); }
   static __device__ __forceinline__ bool has(const GroupedPart& to, int row) {
     return row < to.end && (!kBeginsEarly || row >= to.begin);
@@ -78,7 +83,7 @@ struct GroupedOutput {
 
   __device__ __forceinline__ void store_packed(const Accumulators& acc,
                                                const GroupedPart& to) const {
-    const float alpha = resolve(p.epilogue.alpha);
+    const float alpha = this->alpha();
 #pragma unroll 1
     for (int step = 0; step < kSteps; ++step) {
       float v[kChunk / 2];
@@ -95,7 +100,7 @@ struct GroupedOutput {
   __device__ __forceinline__ void store_packed_halves(const Accumulators& acc,
                                                       const GroupedPart& to) const {
     constexpr int kWidth = 32, kOfSlab = kHalf / kWidth;
-    const float alpha = resolve(p.epilogue.alpha);
+    const float alpha = this->alpha();
 #pragma unroll 1
     for (int step = 0; step < kSlabs * kOfSlab; ++step) {
       float g[kWidth / 2], u[kWidth / 2];
@@ -117,7 +122,7 @@ struct GroupedOutput {
   // A gate whose columns alternate: a lane has pairs of g and u.
   __device__ __forceinline__ void store_packed_pairs(const Accumulators& acc,
                                                      const GroupedPart& to) const {
-    const float alpha = resolve(p.epilogue.alpha);
+    const float alpha = this->alpha();
 #pragma unroll 1
     for (int step = 0; step < kSteps; ++step) {
       float v[kChunk / 2], g[kChunk / 4], u[kChunk / 4];
@@ -217,7 +222,7 @@ struct GroupedOutput {
   template <bool kReadsC>
   __device__ __forceinline__ void store_pairs(const float* v, const GroupedPart& to) const {
     constexpr int kPairs = kChunk / 8;  // of a row, all under way at once
-    const float alpha = resolve(p.epilogue.alpha);
+    const float alpha = this->alpha();
     const float beta = kReadsC ? resolve(p.epilogue.beta) : 0.0f;
     const int lane = ptx::lane(), row = to.row + (lane >> 2), column = to.column + 2 * (lane & 3);
     const int left = columns() - column;
@@ -285,7 +290,9 @@ struct GroupedOutput {
     constexpr int kBatch = kBeginsEarly ? 1 : 4;
     const int lane = ptx::lane(), c = lane % 16 * 4, left = columns() - to.column - c;
     if (left <= 0) return;
-    const ColumnQuad q(p.epilogue, to.column + c, left, to.group);
+    ColumnQuad q(p.epilogue, to.column + c, left, to.group);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) q.scale[i] = is_empty ? 0.0f : q.scale[i];
 #pragma unroll 1
     for (int r = lane / 16; r < 16; r += kBatch * 2) {
       if (kBeginsEarly && to.row + r < to.begin) continue;
@@ -295,7 +302,7 @@ struct GroupedOutput {
         const float4 x = ptx::load_shared(staging + staged(r + i * 2, c));
         v[i][0] = x.x, v[i][1] = x.y, v[i][2] = x.z, v[i][3] = x.w;
       }
-      finish(p.epilogue, q, v, to.row + r, 2, min(to.end, to.row + 16));
+      finish(p.epilogue, q, v, to.row + r, 2, min(to.end, to.row + 16), !is_empty);
     }
   }
 
@@ -347,7 +354,11 @@ struct GroupedOutput {
     const EpilogueParams& e = p.epilogue;
     const int lane = ptx::lane(), c = lane % 8 * 4, left = min(columns() - to.column - c, 4);
     if (left <= 0) return;
-    const GateColumns of_g(p, to.column + c, 0, to.group), of_u(p, to.column + c, 1, to.group);
+    GateColumns of_g(p, to.column + c, 0, to.group), of_u(p, to.column + c, 1, to.group);
+    if (is_empty) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) of_g.scale[i] = of_u.scale[i] = 0.0f;
+    }
 #pragma unroll 1
     for (int r = lane / 8; r < 16; r += 4) {
       const int row = to.row + r;
@@ -365,7 +376,7 @@ struct GroupedOutput {
         g[2] = y.x, u[2] = y.y, g[3] = y.z, u[3] = y.w;
       }
       float of_row = 1.0f;
-      if (e.row_scale.data != nullptr) {
+      if (e.row_scale.data != nullptr && !is_empty) {
         of_row = static_cast<const float*>(
             e.row_scale.data)[to.group * e.row_scale.batch_stride + row * e.row_scale.stride];
       }
