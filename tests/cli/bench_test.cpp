@@ -61,6 +61,8 @@ class BookPeer final : public Peer {
           sum += a[p.trans_a ? k * p.lda + i : i * p.lda + k] *
                  b[p.trans_b ? j * p.ldb + k : k * p.ldb + j];
         }
+        if (p.b_scale != nullptr) sum *= p.b_scale[j];
+        if (p.a_scale != nullptr) sum *= p.a_scale[i];
         if (bias != nullptr) sum += bias[j];
         c[i * p.ldc + j] = p.activation == Activation::Relu && sum < 0 ? 0 : sum;
       }
@@ -157,6 +159,18 @@ TEST_F(Bench, TimesAnEpilogueAndWhatItAdds) {
   EXPECT_TRUE(row->epilogue_cost);
   EXPECT_TRUE(row->peers[0].epilogue_cost);
   EXPECT_LT(row->peers[0].epilogue_cost->median, row->peers[0].times.seconds.median);
+}
+
+TEST_F(Bench, ScalesReachAPeer) {
+  const BenchCase bench = {.shape = {9, 7, 20}, .epilogue = {.scales = true}};
+  const Result<BenchRow> row = run(0, bench, Submission::Eager);
+  ASSERT_TRUE(row) << row.error().message;
+  ASSERT_EQ(row->peers.size(), 1U);
+  EXPECT_TRUE(row->peers[0].epilogue_cost);
+  const std::vector<PeerProduct> products =
+      must(BenchOperands::make(runtime_, bench)).peer_products(true);
+  EXPECT_NE(products.front().a_scale, nullptr);
+  EXPECT_NE(products.front().b_scale, nullptr);
 }
 
 TEST_F(Bench, SeesAWrongElementAndOneThatWasNotWritten) {

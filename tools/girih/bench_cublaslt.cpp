@@ -8,6 +8,7 @@
 #include "girih/bench_burst.hpp"
 #include "girih/bench_clock.hpp"
 #include "girih/bench_peers.hpp"
+#include "girih/bench_scaling_pass.hpp"
 #include "girih/shared_library.hpp"
 
 namespace girih::cli {
@@ -162,12 +163,23 @@ class Product {
   [[nodiscard]] Status queue(int candidate, std::int64_t i) const {
     const PeerProduct& p = sets_[static_cast<std::size_t>(i) % sets_.size()];
     const Factor one{1, 1}, zero{0, 0};
-    return lt_status(
-        session_->api.matmul(session_->handle, op_.get(), one.as(p.operands), p.b, a_.get(), p.a,
-                             b_.get(), zero.as(p.operands), p.c, c_.get(), p.c, c_.get(),
-                             &found_[static_cast<std::size_t>(candidate)].algo, session_->workspace,
-                             kWorkspaceBytes, stream().get()),
-        "cublasLtMatmul");
+    void* const c = sums_ != nullptr ? sums_.get() : p.c;
+    GIRIH_TRY(
+        lt_status(session_->api.matmul(session_->handle, op_.get(), one.as(p.operands), p.b,
+                                       a_.get(), p.a, b_.get(), zero.as(p.operands), c, c_.get(), c,
+                                       c_.get(), &found_[static_cast<std::size_t>(candidate)].algo,
+                                       session_->workspace, kWorkspaceBytes, stream().get()),
+                  "cublasLtMatmul"));
+    if (sums_ == nullptr) return {};
+    return cuda_status(queue_scaling_pass({.sums = static_cast<const std::int32_t*>(sums_.get()),
+                                           .output = p.c,
+                                           .output_type = p.output,
+                                           .m = p.m,
+                                           .n = p.n,
+                                           .row_scale = p.a_scale,
+                                           .column_scale = p.b_scale},
+                                          stream().get()),
+                       "scale_integers");
   }
 
  private:
@@ -177,7 +189,8 @@ class Product {
         op_(nullptr, session_->api.desc_destroy),
         a_(nullptr, session_->api.layout_destroy),
         b_(nullptr, session_->api.layout_destroy),
-        c_(nullptr, session_->api.layout_destroy) {}
+        c_(nullptr, session_->api.layout_destroy),
+        sums_(nullptr, cudaFree) {}
 
   template <class Value>
   Status set(cublasLtMatmulDescAttributes_t attribute, const Value& value) {
@@ -208,8 +221,12 @@ class Product {
   Status describe() {
     const PeerProduct& p = sets_.front();
     cublasLtMatmulDesc_t op = nullptr;
-    if (p.scaled) return lt_status(CUBLAS_STATUS_NOT_SUPPORTED, "scales of rows and columns");
     const bool integers = p.operands == DType::I8;
+    const bool passes = integers && p.output != DType::I32;
+    if (!passes && (p.a_scale != nullptr || p.b_scale != nullptr)) {
+      return lt_status(CUBLAS_STATUS_NOT_SUPPORTED, "scales of rows and columns");
+    }
+    if (passes) GIRIH_TRY(make_sums());
     const bool is_tf32 = p.operands == DType::F32 && p.precision == Precision::Tf32;
     GIRIH_TRY(lt_status(session_->api.desc_create(&op,
                                                   integers  ? CUBLAS_COMPUTE_32I
@@ -233,7 +250,23 @@ class Product {
     }
     GIRIH_TRY(describe(a_, p.operands, p.trans_b ? p.n : p.k, p.trans_b ? p.k : p.n, p.ldb));
     GIRIH_TRY(describe(b_, p.operands, p.trans_a ? p.k : p.m, p.trans_a ? p.m : p.k, p.lda));
-    return describe(c_, p.output, p.m, p.n, p.ldc);
+    return describe(c_, passes ? DType::I32 : p.output, p.m, p.n, p.ldc);
+  }
+
+  /// One i32 matrix, written by each product and read by the pass behind it.
+  Status make_sums() {
+    const PeerProduct& p = sets_.front();
+    if (p.batch > 1 || p.ldc != p.n) {
+      return lt_status(CUBLAS_STATUS_NOT_SUPPORTED, "a scaling pass over a batch");
+    }
+    if (p.bias != nullptr || p.activation != Activation::None) {
+      return lt_status(CUBLAS_STATUS_NOT_SUPPORTED, "a scaling pass with an epilogue");
+    }
+    void* made = nullptr;
+    GIRIH_TRY(
+        cuda_status(cudaMalloc(&made, static_cast<std::size_t>(p.m * p.n) * 4), "cudaMalloc"));
+    sums_.reset(made);
+    return {};
   }
 
   /// Asks for candidates, best predicted first.
@@ -249,7 +282,8 @@ class Product {
     };
     const auto a = common_alignment(sets_, [](const PeerProduct& p) { return p.b; });
     const auto b = common_alignment(sets_, [](const PeerProduct& p) { return p.a; });
-    const auto c = common_alignment(sets_, [](const PeerProduct& p) { return p.c; });
+    const auto c = common_alignment(
+        sets_, [this](const PeerProduct& p) { return sums_ != nullptr ? sums_.get() : p.c; });
     GIRIH_TRY(prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{kWorkspaceBytes}));
     GIRIH_TRY(prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, a));
     GIRIH_TRY(prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, b));
@@ -273,6 +307,7 @@ class Product {
   std::vector<PeerProduct> sets_;
   Owned<cublasLtMatmulDesc_t> op_;
   Owned<cublasLtMatrixLayout_t> a_, b_, c_;
+  std::unique_ptr<void, cudaError_t (*)(void*)> sums_;  ///< null where C is the product itself
   std::vector<cublasLtMatmulHeuristicResult_t> found_;
 };
 
@@ -331,7 +366,10 @@ class CublasLt final : public Peer {
   }
   [[nodiscard]] bool supports(DType operands, DType output) const override {
     if (operands == DType::F32) return output == DType::F32;
-    if (operands == DType::I8) return output == DType::I32;
+    if (operands == DType::I8) {
+      return output == DType::I32 || output == DType::F32 || output == DType::BF16 ||
+             output == DType::F16;
+    }
     if (operands == DType::F8E4M3) return output == DType::BF16 || output == DType::F32;
     return (operands == DType::BF16 || operands == DType::F16) &&
            (output == operands || output == DType::F32);

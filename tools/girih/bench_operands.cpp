@@ -152,7 +152,12 @@ std::vector<PeerProduct> BenchOperands::peer_products(bool fused) const {
   product.ldc = s.n;
   if (fused && bias_) product.bias = detail::TensorAccess::address(*bias_);
   if (fused) product.activation = case_.epilogue.activation;
-  product.scaled = fused && case_.epilogue.scales;
+  const auto scale = [&](const std::optional<Tensor>& tensor) {
+    return fused && tensor ? reinterpret_cast<const float*>(detail::TensorAccess::address(*tensor))
+                           : nullptr;
+  };
+  product.a_scale = scale(a_scale_);
+  product.b_scale = scale(b_scale_);
   std::vector<PeerProduct> products;
   for (const Set& set : sets_) {
     product.a = detail::TensorAccess::address(set.a);

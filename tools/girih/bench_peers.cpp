@@ -22,7 +22,8 @@ class HostPeer : public Peer {
   Result<std::vector<PeerWay>> prepare(std::span<const PeerProduct> products,
                                        const PeerRun&) final {
     const PeerProduct& first = products.front();
-    if (first.batch > 1 || first.bias != nullptr || first.activation != Activation::None) {
+    if (first.batch > 1 || first.bias != nullptr || first.activation != Activation::None ||
+        first.a_scale != nullptr || first.b_scale != nullptr) {
       return error(Code::UnsupportedConversion, "peer {} has no batches and no epilogues", name());
     }
     if (!fits_int(first)) {

@@ -13,8 +13,8 @@
 
 namespace girih::cli {
 
-/// A row-major product C = act(op(A).op(B) + bias) in the memory of the peer's backend. Leading
-/// dimensions in elements; the matrices of a batch lie one after the other.
+/// A row-major product C = act(scales * op(A).op(B) + bias) in the memory of the peer's backend.
+/// Leading dimensions in elements; the matrices of a batch lie one after the other.
 struct PeerProduct {
   DType operands = DType::F32, output = DType::F32;
   bool trans_a = false, trans_b = false;
@@ -26,7 +26,8 @@ struct PeerProduct {
   std::int64_t lda = 0, ldb = 0, ldc = 0;
   const void* bias = nullptr;  ///< null for none; the operands' type
   Activation activation = Activation::None;
-  bool scaled = false;  ///< by row and by column: no peer does that
+  const float* a_scale = nullptr;  ///< null for none; a factor a row of A
+  const float* b_scale = nullptr;  ///< null for none; a factor a column of B
 };
 
 /// One way in which a peer makes the products of an experiment.
@@ -61,7 +62,9 @@ Result<Backend> peer_backend(std::string_view name);
 /// "openblas", "onednn" (set to `threads` threads) or "cublaslt". BackendUnavailable if it is not
 /// installed.
 Result<std::unique_ptr<Peer>> load_peer(std::string_view name, int threads);
-/// The same for "cublaslt": two ways, its first heuristic and the fastest of its candidates.
+/// The same for "cublaslt": two ways, its first heuristic and the fastest of its candidates. int8
+/// products for another C than an i32 one, and those with scales, are made into i32 sums, which a
+/// kernel of the benchmark's own then scales and rounds.
 Result<std::unique_ptr<Peer>> load_cublaslt();
 
 }  // namespace girih::cli
