@@ -62,6 +62,7 @@ constexpr std::int64_t kMaxCount = std::numeric_limits<std::int32_t>::max() - 10
 constexpr std::int64_t kPartialLimit = std::int64_t{256} << 20;
 constexpr std::int64_t kMaxSplitUnits = 1056;  // more tiles than that fill the device without one
 constexpr int kSplits[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32};
+constexpr double kRounding = 1 - 1e-9;  // of a bound that is added up in another order
 
 /// One way to launch a product on one tile.
 struct Form {
@@ -88,14 +89,19 @@ bool has_fast_epilogue(const GemmProblem& problem, const TileConfig& tile) noexc
 class TileModel {
  public:
   TileModel(const GemmProblem& problem, const KernelInfo& kernel, const DeviceInfo& device) noexcept
+      : TileModel(problem, kernel, device, cuda_operand_a(problem).major,
+                  cuda_operand_b(problem).major) {}
+  TileModel(const GemmProblem& problem, const KernelInfo& kernel, const DeviceInfo& device, Major a,
+            Major b) noexcept
       : problem_(problem),
         device_(device),
         tile_(tile_of(kernel)),
-        a_(cuda_operand_a(problem).major),
-        b_(cuda_operand_b(problem).major),
+        a_(a),
+        b_(b),
         stages_(ceil_div(problem.k, tile_.depth)),
         out_bytes_(bit_width(problem.c.dtype) / 8.0),
-        fast_epilogue_(has_fast_epilogue(problem, tile_)) {}
+        fast_epilogue_(has_fast_epilogue(problem, tile_)),
+        sides_{side(false), side(true)} {}
 
   [[nodiscard]] bool allows(const Form& form) const noexcept {
     const std::int64_t rows = ceil_div(form.swapped ? problem_.n : problem_.m, tile_.rows);
@@ -124,8 +130,9 @@ class TileModel {
         problem_.batch * slices);
     const auto depth_stages = static_cast<double>(ceil_div(stages_, slices));
     const double width = std::max<double>(tile_.cols, kLeastColumns);
+    const double stage = side_of(form).stage_cycles + (blocks > 1 ? kClusterStage : 0);
     const double loop =
-        main_loop(form, depth_stages, width, blocks) * (form.cluster_split > 1 ? kSplitLoop : 1.0);
+        (depth_stages * stage + kUnitCycles) * (form.cluster_split > 1 ? kSplitLoop : 1.0);
     const double end = epilogue(form);
     const double slots = cluster_slots(blocks * form.cluster_split) * form.cluster_split;
     const double turns = std::ceil(units / slots);
@@ -139,30 +146,68 @@ class TileModel {
     const double loaded = units * depth * tile_.bytes *
                           (tile_.rows * form.cluster_rows + tile_.cols * form.cluster_columns);
     double us = cycles / (kGigahertz * 1e3);
-    us = std::max(us, padded /
-                          (kSustained * sustained_rate() * device_.multiprocessors *
-                           (ping_pong ? kPingPongPower : 1.0)) *
-                          (1 + kTrafficPower * traffic(form)));
+    us = std::max(us, sustained(padded) * (1 + kTrafficPower * traffic(form)));
     us = std::max(us, loaded / kL2);
     us = std::max(us, memory(form));
     us += kLaunch + (blocks > 1 ? kCluster : 0) + (form.cluster_split > 1 ? kExchange : 0);
-    if (form.splits > 1) us += kReduce + 2 * partial_bytes(form) / kReduceBytes;
-    return us;
+    return us + reduce(form);
+  }
+
+  /// Microseconds that no form with these sides takes less than, whatever its clusters and as many
+  /// slices or more: all multiprocessors multiply whole tiles to the end, nothing waits.
+  [[nodiscard]] double least(const Form& form) const noexcept {
+    return (std::max(side_of(form).least, memory(form)) + kLaunch + reduce(form)) * kRounding;
+  }
+
+  /// Slices of a plain launch that give every multiprocessor a tile.
+  [[nodiscard]] Form even(bool swapped, int most_splits) const noexcept {
+    Form form{.swapped = swapped};
+    const double slices = device_.multiprocessors / side_of(form).tiles;
+    for (const int splits : kSplits) {
+      if (splits <= std::min<double>(slices, most_splits)) form.splits = splits;
+    }
+    while (form.splits > 1 && !allows(form)) form.splits /= 2;
+    return form;
   }
 
  private:
+  /// What all forms with the same sides share.
+  struct Side {
+    double tiles;
+    double stage_cycles;
+    double least;  ///< microseconds of products alone
+  };
+  [[nodiscard]] Side side(bool swapped) const noexcept {
+    const double tiles =
+        static_cast<double>(ceil_div(swapped ? problem_.n : problem_.m, tile_.rows)) *
+        static_cast<double>(ceil_div(swapped ? problem_.m : problem_.n, tile_.cols)) *
+        static_cast<double>(problem_.batch);
+    const double width = std::max<double>(tile_.cols, kLeastColumns);
+    const double cycles = stage_cycles(swapped ? b_ : a_, swapped ? a_ : b_, width);
+    const double stages = tiles * static_cast<double>(stages_);
+    const double work = stages * cycles / std::max(device_.multiprocessors, 1) / (kGigahertz * 1e3);
+    const double power = sustained(2 * stages * tile_.rows * width * tile_.depth);
+    return {tiles, cycles, std::max(work, power * (1 + kTrafficPower * traffic(Form{})))};
+  }
+  [[nodiscard]] const Side& side_of(const Form& form) const noexcept {
+    return sides_[form.swapped ? 1 : 0];
+  }
+
+  /// Microseconds for `flops` as long as power lasts.
+  [[nodiscard]] double sustained(double flops) const noexcept {
+    const bool ping_pong = tile_.form == TileForm::PingPong;
+    return flops / (kSustained * sustained_rate() * device_.multiprocessors *
+                    (ping_pong ? kPingPongPower : 1.0));
+  }
+  /// Of the second kernel, if there is one.
+  [[nodiscard]] double reduce(const Form& form) const noexcept {
+    return form.splits > 1 ? kReduce + 2 * partial_bytes(form) / kReduceBytes : 0;
+  }
   /// What power leaves, relative to 16-bit operands.
   [[nodiscard]] double sustained_rate() const noexcept {
     return tile_.bytes == 1 ? kSustainedEighths : tile_.bytes == 4 ? kSustainedTf32 : 1.0;
   }
-  [[nodiscard]] Major rows_major(const Form& form) const noexcept { return form.swapped ? b_ : a_; }
-  [[nodiscard]] Major columns_major(const Form& form) const noexcept {
-    return form.swapped ? a_ : b_;
-  }
-
-  [[nodiscard]] double main_loop(const Form& form, double depth_stages, double width,
-                                 int blocks) const noexcept {
-    const Major rows = rows_major(form), columns = columns_major(form);
+  [[nodiscard]] double stage_cycles(Major rows, Major columns, double width) const noexcept {
     double products = tile_.rows * width * tile_.depth * tile_.bytes / 4096.0 *
                       (tile_.form == TileForm::PingPong ? kPingPong : 1.0);
     if (tile_.scales_blocks) products += kBlockScales;
@@ -174,9 +219,7 @@ class TileModel {
     const double box_rows = box_rows_of(rows, tile_.rows) + box_rows_of(columns, tile_.cols);
     const double copies =
         std::max(cuda::stage_bytes(tile_, rows, columns) / kIngress, box_rows * kBoxCycles);
-    return depth_stages *
-               (std::max(products, copies) + kStageCycles + (blocks > 1 ? kClusterStage : 0)) +
-           kUnitCycles;
+    return std::max(products, copies) + kStageCycles;
   }
 
   [[nodiscard]] double epilogue(const Form& form) const noexcept {
@@ -222,12 +265,15 @@ class TileModel {
   std::int64_t stages_;
   double out_bytes_;
   bool fast_epilogue_;
+  Side sides_[2];
 };
 
-/// Calls offer(form) for every form of a launch, in a fixed order.
-template <class Offer>
-void for_each_form(int max_splits, const Offer& offer) noexcept(noexcept(offer(Form{}))) {
+/// Calls offer(form) for every form of a launch whose side passes, in a fixed order.
+template <class Side, class Offer>
+void for_each_form(int max_splits, const Side& passes,
+                   const Offer& offer) noexcept(noexcept(offer(Form{}))) {
   for (const bool swapped : {false, true}) {
+    if (!passes(Form{.swapped = swapped})) continue;
     for (int split = 2; split <= std::min(8, max_splits); split *= 2) {
       if (!offer(Form{.cluster_split = split, .swapped = swapped})) continue;
     }
@@ -279,26 +325,38 @@ void set_form(const GemmProblem& problem, const KernelInfo& kernel, const Device
                                                : SplitKind::None;
   choice.swaps_sides = form.swapped;
   if (problem.is_empty()) return;
-  const CudaGemmLayout layout = cuda_gemm_layout(problem, form.splits);
+  const CudaGemmLayout layout = cuda_gemm_layout(problem, 1);  // partial sums are no copies
   choice.workspace_bytes = cuda_gemm_pieces(problem, form.splits).bytes;
   choice.predicted_seconds = microseconds * 1e-6 + copy_seconds(layout, problem, device);
 }
 
-GemmSelection wgmma_candidate(const GemmProblem& problem, const KernelInfo& kernel,
-                              const DeviceInfo& device) noexcept {
-  GemmSelection choice;
-  if (!counts_fit(problem)) return choice;
+bool takes(const GemmProblem& problem, const KernelInfo& kernel) noexcept {
   // A stage of 256 of K would take factors from beyond the last ones.
-  const std::int64_t scaled_depth = round_up(problem.k, kScaledDepth);
-  if (problem.has_block_scales() && scaled_depth % kernel.tile_k != 0) return choice;
+  const bool has_factors =
+      !problem.has_block_scales() || round_up(problem.k, kScaledDepth) % kernel.tile_k == 0;
+  return counts_fit(problem) && has_factors;
+}
+
+/// The measured launch, if there is one that may be used.
+const CudaTunedRow* tuned_row(const GemmProblem& problem, const KernelInfo& kernel,
+                              const DeviceInfo& device) noexcept {
+  const CudaTunedRow* const row = find_tuned(problem, kernel, device);
+  const bool splits = row != nullptr && (row->splits > 1 || row->cluster_split > 1);
+  const bool invariant = problem.reproducibility == Reproducibility::RowInvariant;
+  return splits && invariant ? nullptr : row;
+}
+
+/// Leaves out launches of more than `enough` microseconds.
+GemmSelection wgmma_candidate(const GemmProblem& problem, const KernelInfo& kernel,
+                              const DeviceInfo& device, double enough) noexcept {
+  GemmSelection choice;
+  if (!takes(problem, kernel)) return choice;
   const TileModel model(problem, kernel, device);
   Form best;
   double microseconds = std::numeric_limits<double>::infinity();
-  const bool invariant = problem.reproducibility == Reproducibility::RowInvariant;
   if (problem.is_empty() || problem.skips_product()) {
     microseconds = kReduce;
-  } else if (const CudaTunedRow* row = find_tuned(problem, kernel, device);
-             row != nullptr && !(invariant && (row->splits > 1 || row->cluster_split > 1))) {
+  } else if (const CudaTunedRow* row = tuned_row(problem, kernel, device)) {
     best = {row->cluster_rows, row->cluster_columns, row->cluster_split, row->splits,
             row->swaps_sides};
     microseconds = model.predict(best);
@@ -306,8 +364,11 @@ GemmSelection wgmma_candidate(const GemmProblem& problem, const KernelInfo& kern
     choice.band = row->band;
     choice.traversal = row->band_columns ? Traversal::ColumnMajor : Traversal::RowMajor;
   } else {
-    for_each_form(most_splits(problem), [&](const Form& form) noexcept {
-      if (!model.allows(form)) return false;
+    const auto may_win = [&](const Form& form) noexcept {
+      return model.least(form) <= std::min(microseconds, enough);
+    };
+    for_each_form(most_splits(problem), may_win, [&](const Form& form) noexcept {
+      if (!may_win(form) || !model.allows(form)) return false;
       const double time = model.predict(form);
       if (time < microseconds) {
         microseconds = time;
@@ -365,10 +426,12 @@ GemmSelection joined_candidate(const GemmProblem& problem, const KernelInfo& ker
 
 /// The launch of A.B into f32 sums, and a pass over them; or one launch for both.
 GemmSelection gated_candidate(const GemmProblem& problem, const KernelInfo& kernel,
-                              const SelectionContext& context) noexcept {
-  GemmSelection choice =
-      cuda_gemm_candidate(cuda_gate_product(problem, problem.batch, problem.m), kernel, context);
-  if (choice.kernel == nullptr || problem.is_empty()) return choice;
+                              const SelectionContext& context, double enough) noexcept {
+  GemmSelection choice = cuda_gemm_candidate(cuda_gate_product(problem, problem.batch, problem.m),
+                                             kernel, context, enough);
+  const GemmSelection joined = joined_candidate(problem, kernel, *context.device);
+  if (choice.kernel == nullptr) return joined;
+  if (problem.is_empty()) return choice;
   const int splits = choice.split_kind == SplitKind::Workspace ? choice.split_k : 1;
   choice.workspace_bytes = cuda_gate_parts(problem, kernel, splits).bytes;
   const double elements = static_cast<double>(problem.m) * static_cast<double>(problem.n) *
@@ -377,7 +440,6 @@ GemmSelection gated_candidate(const GemmProblem& problem, const KernelInfo& kern
   choice.predicted_seconds +=
       kReduce * 1e-6 + elements / kGateElements +
       elements * (4 + result_bytes) / (context.device->memory_gb_per_s * 1e9 * kMemoryShare);
-  const GemmSelection joined = joined_candidate(problem, kernel, *context.device);
   const bool is_faster = joined.predicted_seconds < choice.predicted_seconds;
   return joined.kernel != nullptr && is_faster ? joined : choice;
 }
@@ -385,14 +447,36 @@ GemmSelection gated_candidate(const GemmProblem& problem, const KernelInfo& kern
 }  // namespace
 
 GemmSelection cuda_gemm_candidate(const GemmProblem& problem, const KernelInfo& kernel,
-                                  const SelectionContext& context) noexcept {
-  if (problem.gate) return gated_candidate(problem, kernel, context);
+                                  const SelectionContext& context, double enough) noexcept {
+  if (problem.gate) return gated_candidate(problem, kernel, context, enough);
   if (kernel.skinny) return cuda_skinny_candidate(problem, kernel, context);
   if (kernel.splits_f32) return cuda_fast_candidate(problem, kernel, context);
   if (kernel.mma) return cuda_mma_candidate(problem, kernel, *context.device);
   if (cuda_f32_tile(kernel) >= 0) return cuda_f32_candidate(problem, kernel, *context.device);
   return kernel.form == TileForm::None ? simt_candidate(problem, kernel, context)
-                                       : wgmma_candidate(problem, kernel, *context.device);
+                                       : wgmma_candidate(problem, kernel, *context.device, enough);
+}
+
+double cuda_gemm_enough(const GemmProblem& asked, const Demand& demand,
+                        const SelectionContext& context) noexcept {
+  double enough = std::numeric_limits<double>::infinity();
+  if (asked.is_empty() || asked.skips_product()) return enough;
+  const DeviceInfo& device = *context.device;
+  const GemmProblem problem = asked.gate ? cuda_gate_product(asked, asked.batch, asked.m) : asked;
+  const Major a = cuda_operand_a(problem).major, b = cuda_operand_b(problem).major;
+  for (const KernelInfo& kernel : context.kernels) {
+    if (kernel.form == TileForm::None || kernel.splits_f32 || !kernel.serves(demand.op) ||
+        obstacle(demand, kernel, context) != Obstacle::None || !takes(problem, kernel)) {
+      continue;
+    }
+    if (tuned_row(problem, kernel, device) != nullptr) return 0;
+    const TileModel model(problem, kernel, device, a, b);
+    for (const bool swapped : {false, true}) {
+      const Form form = model.even(swapped, most_splits(problem));
+      if (model.allows(form)) enough = std::min(enough, model.predict(form));
+    }
+  }
+  return enough;
 }
 
 std::vector<GemmSelection> cuda_gemm_launches(const GemmProblem& problem, const KernelInfo& kernel,
@@ -403,7 +487,8 @@ std::vector<GemmSelection> cuda_gemm_launches(const GemmProblem& problem, const 
     return launches;
   }
   const TileModel model(problem, kernel, device);
-  for_each_form(most_splits(problem), [&](const Form& form) {
+  const auto any_side = [](const Form&) { return true; };
+  for_each_form(most_splits(problem), any_side, [&](const Form& form) {
     if (!model.allows(form)) return false;
     GemmSelection& launch = launches.emplace_back();
     launch.band = default_band(kernel, form);

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <limits>
 #include <vector>
 
+#include "plan/candidates.hpp"
 #include "plan/gemm.hpp"
 
 namespace girih::inline v0 {
@@ -11,8 +13,16 @@ namespace girih::inline v0 {
 /// tensor copies count in 32 bits, so M, N, K, the batch and the tiles must stay below 2^31.
 ///
 /// Under RowInvariant no wgmma row splits K, so the order of a sum depends on K alone.
+///
+/// Whoever wants only the best of several rows says what is `enough`: of a wgmma row no launch is
+/// looked for whose kernel takes more microseconds.
 GemmSelection cuda_gemm_candidate(const GemmProblem& problem, const KernelInfo& kernel,
-                                  const SelectionContext& context) noexcept;
+                                  const SelectionContext& context,
+                                  double enough = std::numeric_limits<double>::infinity()) noexcept;
+/// That bound, of plain launches of all wgmma rows that nothing stands in the way of: their best
+/// takes no longer. 0 if one was measured, infinite if there is none.
+double cuda_gemm_enough(const GemmProblem& problem, const Demand& demand,
+                        const SelectionContext& context) noexcept;
 
 /// Every launch of a wgmma row that the closed form chooses from, fastest predicted first: what
 /// there is to measure for the table of tuned launches. None for other rows and for products that

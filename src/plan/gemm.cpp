@@ -1,5 +1,7 @@
 #include "plan/gemm.hpp"
 
+#include <limits>
+
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "plan/candidates.hpp"
@@ -27,10 +29,11 @@ Demand demand_of(const GemmProblem& problem) noexcept {
 
 /// `kernel` of the result is null if the row cannot serve these extents.
 GemmSelection candidate(const GemmProblem& problem, const KernelInfo& kernel,
-                        const SelectionContext& context) noexcept {
+                        const SelectionContext& context,
+                        double enough = std::numeric_limits<double>::infinity()) noexcept {
   switch (kernel.backend) {
     case Backend::Cuda:
-      return cuda_gemm_candidate(problem, kernel, context);
+      return cuda_gemm_candidate(problem, kernel, context, enough);
     case Backend::Metal:
       return metal_gemm_candidate(problem, kernel, context);
     default:
@@ -200,9 +203,16 @@ std::vector<std::string> notes_on(const GemmProblem& problem, const GemmSelectio
 }  // namespace
 
 Result<GemmSelection> select(const GemmProblem& problem, const SelectionContext& context) noexcept {
+  const Demand demand = demand_of(problem);
+  // Rows have a hundred forms of launches each, of which few need be looked at once one is known
+  // that is good: 10 us a choice instead of 50.
+  const bool is_cuda = context.device->backend == Backend::Cuda;
+  const double enough = is_cuda ? cuda_gemm_enough(problem, demand, context)
+                                : std::numeric_limits<double>::infinity();
   const Result<GemmSelection> best = cheapest(
-      demand_of(problem), context,
-      [&](const KernelInfo& kernel) { return candidate(problem, kernel, context); }, is_better);
+      demand, context,
+      [&](const KernelInfo& kernel) { return candidate(problem, kernel, context, enough); },
+      is_better);
   if (!best) return best;
   if (best->kernel == nullptr) {
     const bool is_metal = context.device->backend == Backend::Metal;

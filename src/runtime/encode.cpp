@@ -60,12 +60,21 @@ ElementwiseCall make_call(const ElementwiseProblem& problem, const ElementwiseOp
   return {problem, operands, selection};
 }
 
+/// Other choices than a product's are made in less than a microsecond.
+template <class Problem>
+auto choose(RuntimeState& state, const Problem& problem) noexcept {
+  return select(problem, state.selection_context(op_of(problem)));
+}
+Result<GemmSelection> choose(RuntimeState& state, const GemmProblem& problem) noexcept {
+  return state.choose(problem);
+}
+
 /// `chosen` is set once a kernel was.
 template <class Desc>
 Status encode_call(RuntimeState& state, const Desc& desc, const KernelInfo*& chosen) noexcept {
   const auto problem = check(desc, state.check_context());
   if (!problem) return problem.error();
-  const auto selection = select(*problem, state.selection_context(op_of(*problem)));
+  const auto selection = choose(state, *problem);
   if (!selection) return selection.error();
   chosen = selection->kernel;
   if (problem->is_empty()) return {};
@@ -118,7 +127,7 @@ template <class Desc>
 Status prepare_call(RuntimeState& state, const Desc& desc) noexcept {
   const auto problem = check(desc, state.check_context());
   if (!problem) return problem.error();
-  const auto selection = select(*problem, state.selection_context(op_of(*problem)));
+  const auto selection = choose(state, *problem);
   if (!selection) return selection.error();
   if (problem->is_empty()) return {};
   return state.prepare(make_call(*problem, bind(desc), *selection));

@@ -13,6 +13,7 @@
 
 #include "backends/device.hpp"
 #include "core/storage.hpp"
+#include "runtime/gemm_choices.hpp"
 #include "runtime/line_trace.hpp"
 #include "runtime/memory_pool.hpp"
 
@@ -44,6 +45,10 @@ class RuntimeState {
   [[nodiscard]] CheckContext check_context() const noexcept { return {id_, reproducibility_}; }
   /// What selection for `op` may use; the forced kernel binds only the operation that it serves.
   [[nodiscard]] SelectionContext selection_context(Op op) const noexcept;
+  /// `select` with that, remembered.
+  [[nodiscard]] Result<GemmSelection> choose(const GemmProblem& problem) noexcept {
+    return choices_.choose(problem, selection_context(Op::Gemm));
+  }
 
   /// Queues `call`, or records it; `tensors` are what it binds. Sets its scratch. On failure
   /// nothing was queued, or the runtime is poisoned.
@@ -112,6 +117,7 @@ class RuntimeState {
   const KernelInfo* const forced_;
   const std::unique_ptr<LineTrace> trace_;
   const std::shared_ptr<MemoryPool> memory_;
+  GemmChoices choices_;
 
   std::atomic<bool> busy_ = false;
   std::atomic<std::uint64_t> dispatches_ = 0;

@@ -8,6 +8,7 @@
 #include "core/error.hpp"
 #include "plan/cuda_f32_cost.hpp"
 #include "reference/element.hpp"
+#include "runtime/state.hpp"
 #include "verify/random.hpp"
 
 namespace girih::inline v0::verify {
@@ -147,6 +148,7 @@ Result<BoundGemm> BoundGemm::place(Runtime& runtime, const GemmCase& gemm_case,
   BoundGemm result;
   result.case_ = gemm_case;
   result.backend_ = runtime.backend();
+  result.features_ = detail::RuntimeAccess::shared(runtime)->device().info().features;
   const GemmCase& x = result.case_;
   GIRIH_TRY(
       place(runtime, result.a_, x.operands, matrix_layout(x.a, x.batch, x.m, x.k), x.a.offset));
@@ -250,8 +252,9 @@ bool BoundGemm::may_refuse(const Error& error) const {
   const bool is_eighth = case_.operands == DType::F8E4M3 || case_.operands == DType::F8E5M2;
   const bool lacks_eighths = is_eighth && backend_ != Backend::Cuda;
   const bool lacks_tf32 = is_tf32 && backend_ == Backend::Cpu;
+  const bool lacks_blocks = problem_->has_block_scales() && !features_.has(Feature::Sm90a);
   const bool lacks_portable = (is_tf32 || is_eighth) && case_.path == Path::Portable;
-  return lacks_tf32 || lacks_eighths || lacks_portable || lacks_row;
+  return lacks_tf32 || lacks_eighths || lacks_blocks || lacks_portable || lacks_row;
 }
 
 bool BoundGemm::poisons_output() const {

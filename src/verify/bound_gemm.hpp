@@ -7,6 +7,7 @@
 #include <girih/gemm.hpp>
 
 #include "ops/gemm.hpp"
+#include "plan/device_info.hpp"
 #include "reference/gemm.hpp"
 #include "verify/case.hpp"
 #include "verify/gemm_case.hpp"
@@ -64,6 +65,7 @@ class BoundGemm final : public BoundCase {
 
   GemmCase case_;
   Backend backend_ = Backend::None;
+  Features features_;  ///< of the device
   GemmLauncher launcher_;
   std::optional<GemmProblem> problem_;
   std::optional<GuardedTensor> a_, b_, c_, bias_, residual_, a_scale_, b_scale_, alpha_, beta_;

@@ -55,11 +55,13 @@ Result<Plan> BoundGrouped::plan(Runtime& runtime) const {
 bool BoundGrouped::may_refuse(const Error& error) const {
   const bool has_rows = backend_ != Backend::Metal;
   // On cuda matrix rows pack nothing, and decline what tensor copies cannot read; none rounds to
-  // tf32.
+  // tf32. No backend groups products of 8-bit floats.
   const GemmCase& product = case_.product;
+  const bool is_eighth = product.operands == DType::F8E4M3 || product.operands == DType::F8E5M2;
   const bool declines = backend_ == Backend::Cuda &&
                         (product.path == Path::Matrix || product.precision == Precision::Tf32);
-  return error.code == Code::GemmNoKernel && (!has_rows || declines || product_->may_refuse(error));
+  return error.code == Code::GemmNoKernel &&
+         (!has_rows || is_eighth || declines || product_->may_refuse(error));
 }
 
 void BoundGrouped::fill(std::uint64_t variant) {

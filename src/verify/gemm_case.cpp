@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "core/format.hpp"
 #include "verify/random.hpp"
@@ -16,6 +17,7 @@ constexpr auto kExtents =
 constexpr auto kDepths = std::to_array<std::int64_t>(
     {1, 3, 16, 31, 63, 96, 127, 128, 129, 255, 256, 257, 383, 511, 2047, 2048, 2049});
 constexpr std::int64_t kMaxWork = 24'000'000;
+constexpr std::int64_t kMaxSkinnyWork = 6'000'000;
 
 std::int64_t pick_extent(Random& random) {
   if (random.one_in(100)) return 0;
@@ -45,6 +47,15 @@ MatrixCase pick_layout(Random& random, bool may_share) {
   return layout;
 }
 
+/// Halves the largest extent until the product is small enough.
+void limit_work(GemmCase& result, std::int64_t most) {
+  while (result.m * result.n * result.k * result.products() > most) {
+    std::int64_t& wider = result.m > result.n ? result.m : result.n;
+    std::int64_t& largest = result.k > wider ? result.k : wider;
+    largest = (largest + 1) / 2;
+  }
+}
+
 void pick_shape(Random& random, GemmCase& result) {
   result.m = pick_extent(random);
   result.n = pick_extent(random);
@@ -53,11 +64,7 @@ void pick_shape(Random& random, GemmCase& result) {
     static constexpr auto kBatches = std::to_array<std::int64_t>({0, 1, 3, 3, 3, 17});
     result.batch = random.pick(kBatches);
   }
-  while (result.m * result.n * result.k * result.products() > kMaxWork) {
-    std::int64_t& wider = result.m > result.n ? result.m : result.n;
-    std::int64_t& largest = result.k > wider ? result.k : wider;
-    largest = (largest + 1) / 2;
-  }
+  limit_work(result, kMaxWork);
 }
 
 void pick_scalar(Random& random, float& value, bool& on_device) {
@@ -130,6 +137,29 @@ void pick_gate(Random& random, GemmCase& result) {
   result.beta_on_device = false;
 }
 
+/// Few rows, or columns, of a long K and many of the others.
+void pick_skinny(Random& random, GemmCase& result) {
+  if (!random.one_in(8)) return;
+  static constexpr auto kLengths =
+      std::to_array<std::int64_t>({256, 257, 512, 1000, 1024, 2056, 4096});
+  result.m = random.integer(1, 16);
+  result.n = random.pick(kLengths);
+  result.k = random.pick(kLengths);
+  if (random.one_in(2)) std::swap(result.m, result.n);
+  limit_work(result, kMaxSkinnyWork);
+}
+
+/// What only some types have.
+void pick_factors_and_rounding(Random& random, GemmCase& result) {
+  if (result.operands == DType::F32 && random.one_in(12)) result.precision = Precision::Tf32;
+  const bool is_eighth = result.operands == DType::F8E4M3 || result.operands == DType::F8E5M2;
+  if (!is_eighth || !random.one_in(3)) return;
+  if (!random.one_in(3)) result.a_scale = Granularity::PerRowBlock;
+  if (!random.one_in(3)) {
+    result.b_scale = random.one_in(2) ? Granularity::PerColumnBlock : Granularity::PerBlock;
+  }
+}
+
 std::string describe(const char* operand, const MatrixCase& layout) {
   static constexpr const char* kSharing[] = {"", " rank2", " repeated"};
   return formatted(" {}:{}+{}@{}{}{}{}", operand, layout.column_major ? 'T' : 'N', layout.pad,
@@ -162,12 +192,14 @@ GemmCase make_gemm_case(std::uint64_t seed, std::uint64_t index, DType operands,
   pick_epilogue(random, result);
   pick_modes(random, result);
   pick_gate(random, result);
+  pick_skinny(random, result);
+  pick_factors_and_rounding(random, result);
   return result;
 }
 
 GemmCase make_gemm_case(std::uint64_t seed, std::uint64_t index) noexcept {
-  static constexpr auto kOperands =
-      std::to_array<DType>({DType::F32, DType::F32, DType::BF16, DType::F16, DType::I8});
+  static constexpr auto kOperands = std::to_array<DType>(
+      {DType::F32, DType::F32, DType::BF16, DType::F16, DType::I8, DType::F8E4M3, DType::F8E5M2});
   Random random(~seed, index);
   const DType operands = random.pick(kOperands);
   DType output = pick_wide_type(random);

@@ -82,6 +82,8 @@ GroupedCase make_grouped_case(std::uint64_t seed, std::uint64_t index) noexcept 
   GemmCase product = make_gemm_case(seed, index);
   Random random = random_of(product, 999);
   const bool by_rows = !random.one_in(3);
+  if (product.a_scale == Granularity::PerRowBlock) product.a_scale = Granularity::PerRow;
+  if (product.b_scale > Granularity::PerColumn) product.b_scale = Granularity::PerColumn;
   product.batch = random.one_in(60) ? 0 : random.pick(kGroups);
   product.bias_per_batch = random.one_in(2);
   product.scales_per_batch = random.one_in(3);

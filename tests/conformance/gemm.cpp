@@ -350,17 +350,21 @@ class GemmFuzzQuick : public LaneTest {};
 
 TEST_P(GemmFuzzQuick, Passes) {
   constexpr std::uint64_t kSeed = 20260830;
-  int refused = 0;
+  int refused = 0, eighths = 0;
   for (std::uint64_t i = 0; i < 160; ++i) {
     const GemmCase gemm_case = verify::make_gemm_case(kSeed, i);
     const verify::CaseReport report = verify::run_case(runtime_, gemm_case, mode());
     const bool is_refused = report.outcome == verify::CaseReport::Outcome::Refused;
-    refused += is_refused && gemm_case.path != Path::Matrix ? 1 : 0;
+    const bool is_eighth =
+        gemm_case.operands == DType::F8E4M3 || gemm_case.operands == DType::F8E5M2;
+    eighths += is_eighth ? 1 : 0;
+    refused += is_refused && !is_eighth && gemm_case.path != Path::Matrix ? 1 : 0;
     EXPECT_FALSE(report.failed()) << gemm_case.to_string() << "\n  on " << report.kernel << ": "
                                   << report.detail << "\n  again: girih verify --op gemm --seed "
                                   << kSeed << " --case " << i;
   }
-  EXPECT_LE(refused, 8);  // tf32, one in 64 cases
+  EXPECT_LE(refused, 12);  // tf32, one in 12 cases of f32
+  EXPECT_GE(eighths, 30);  // which cuda alone multiplies
 }
 
 GIRIH_FOR_ALL_LANES(GemmFuzzQuick);

@@ -1,13 +1,9 @@
 #include <algorithm>
-#include <cmath>
 #include <memory>
 
-#include "core/error.hpp"
 #include "girih/bench_cases.hpp"
-#include "girih/bench_report.hpp"
+#include "girih/bench_run.hpp"
 #include "girih/commands.hpp"
-#include "girih/options.hpp"
-#include "io/file.hpp"
 #include "runtime/state.hpp"
 
 namespace girih::cli {
@@ -15,38 +11,23 @@ namespace {
 
 struct BenchArguments {
   CaseOptions cases;
-  std::string file, commit;
+  BenchRun run;
   std::vector<std::string> against;
   std::optional<Backend> backend;
   std::optional<Submission> submission;
-  std::optional<double> round_milliseconds;
-  int threads = 0;
-  std::optional<int> rounds;
 };
 
-Result<std::vector<std::unique_ptr<Peer>>> load_peers(const BenchArguments& arguments,
-                                                      Backend backend, int threads) {
-  std::vector<std::unique_ptr<Peer>> peers;
-  for (const std::string& name : arguments.against) {
-    if (name == "per-shape") continue;
-    const Result<Backend> home = peer_backend(name);
-    if (!home) return home.error();
-    if (*home != backend) {
-      return error(Code::UnsupportedConversion, "peer {} works on {} memory, the backend is {}",
-                   name, girih::name(*home), girih::name(backend));
-    }
-    Result<std::unique_ptr<Peer>> peer = load_peer(name, threads);
-    if (!peer) return peer.error();
-    for (const DType dtype : arguments.cases.dtypes) {
-      const DType output = bench_output(dtype, arguments.cases);
-      if (!(*peer)->supports(dtype, output)) {
-        return error(Code::UnsupportedConversion, "peer {} does not multiply {} into {}", name,
-                     girih::name(dtype), girih::name(output));
-      }
-    }
-    peers.push_back(*std::move(peer));
+constexpr const char* kPerShape = "per-shape";
+
+Result<std::vector<std::unique_ptr<Peer>>> peers_of(const BenchArguments& arguments,
+                                                    const DeviceInfo& device, int threads) {
+  std::vector<std::string> names = arguments.against;
+  std::erase(names, kPerShape);
+  std::vector<std::pair<DType, DType>> types;
+  for (const DType dtype : arguments.cases.dtypes) {
+    types.emplace_back(dtype, bench_output(dtype, arguments.cases));
   }
-  return peers;
+  return load_peers(names, device.backend, threads, types);
 }
 
 BenchOptions options_of(const BenchArguments& arguments, Backend backend) {
@@ -54,19 +35,19 @@ BenchOptions options_of(const BenchArguments& arguments, Backend backend) {
   BenchOptions options;
   // A GPU's clock wanders within tens of milliseconds: there, contenders take turns faster than
   // that.
-  options.rounds = arguments.rounds.value_or(on_host ? 11 : 31);
-  options.round_seconds = arguments.round_milliseconds.value_or(on_host ? 50 : 5) * 1e-3;
+  options.rounds = arguments.run.rounds.value_or(on_host ? 11 : 31);
+  options.round_seconds = arguments.run.round_milliseconds.value_or(on_host ? 50 : 5) * 1e-3;
   options.submission =
       arguments.submission.value_or(on_host ? Submission::Eager : Submission::Replay);
   options.against_per_shape = std::find(arguments.against.begin(), arguments.against.end(),
-                                        "per-shape") != arguments.against.end();
+                                        kPerShape) != arguments.against.end();
   return options;
 }
 
 /// Times every case. The report is written after each, so that a run which is cut off has left
 /// what it found.
 Status time_cases(Runtime& runtime, const std::vector<BenchCase>& cases,
-                  const std::vector<std::unique_ptr<Peer>>& peers, const std::string& file,
+                  const std::vector<std::unique_ptr<Peer>>& peers, const BenchRun& run,
                   BenchReport& report) {
   Progress progress;
   for (const BenchCase& bench : cases) {
@@ -76,43 +57,31 @@ Status time_cases(Runtime& runtime, const std::vector<BenchCase>& cases,
     } else {
       report.failures.push_back({bench, row.error()});
     }
-    if (!file.empty() && file != "-") GIRIH_TRY(write_report(file, to_json(report)));
+    GIRIH_TRY(keep(run, report));
   }
   return {};
 }
 
 Result<int> run(const BenchArguments& arguments) {
-  // The option's range lets NaN through.
-  if (std::isnan(arguments.round_milliseconds.value_or(0))) {
-    return error(Code::InvalidOption, "--round-ms is nan, must be 0.1..10000");
-  }
   const Result<std::vector<BenchCase>> cases = bench_cases(arguments.cases);
   if (!cases) return cases.error();
   Result<Runtime> runtime =
-      Runtime::open({.backend = arguments.backend, .threads = arguments.threads});
+      Runtime::open({.backend = arguments.backend, .threads = arguments.run.threads});
   if (!runtime) return runtime.error();
   Device& device = detail::RuntimeAccess::shared(*runtime)->device();
-  const auto peers = load_peers(arguments, device.info().backend, device.threads());
+  const auto peers = peers_of(arguments, device.info(), device.threads());
   if (!peers) return peers.error();
+  GIRIH_TRY(check_run(arguments.run));
 
   BenchReport report;
-  report.commit = arguments.commit;
+  report.commit = arguments.run.commit;
   report.device = device.info();
   report.threads = device.threads();
   report.options = options_of(arguments, device.info().backend);
   for (const auto& peer : *peers) report.peers.emplace_back(peer->name(), peer->description());
-  // A path that cannot be written is found before anything is timed.
-  if (!arguments.file.empty() && arguments.file != "-") {
-    const Result<OutputFile> file = OutputFile::create(arguments.file);
-    if (!file) return file.error();
-  }
-  GIRIH_TRY(time_cases(*runtime, *cases, *peers, arguments.file, report));
+  GIRIH_TRY(time_cases(*runtime, *cases, *peers, arguments.run, report));
   if (report.rows.empty()) return report.failures.front().error;
-  if (arguments.file == "-") {
-    print_json(to_json(report));
-  } else {
-    print_table(report);
-  }
+  show(arguments.run, report);
   if (!report.failures.empty()) return report.failures.front().error;
   return kDone;
 }
@@ -129,16 +98,7 @@ void add_how(CLI::App& gemm, BenchArguments& arguments) {
              std::vector{Submission::Eager, Submission::Replay},
              "One call a product, or captured sequences, of the peers as well; default replay, "
              "on the CPU eager");
-  gemm.add_option("--threads", arguments.threads, "CPU threads, of the peers as well")
-      ->check(CLI::Range(0, 1024));
-  gemm.add_option("--rounds", arguments.rounds, "Interleaved rounds; default 31, on the CPU 11")
-      ->check(CLI::Range(1, 1001));
-  gemm.add_option("--round-ms", arguments.round_milliseconds,
-                  "Least duration of one contender's part of a round; default 5, on the CPU 50")
-      ->check(CLI::Range(0.1, 10000.0));
-  gemm.add_option("--commit", arguments.commit, "Recorded in the report");
-  gemm.add_option("--json", arguments.file, "Write the report, as JSON, to this file; - prints it")
-      ->type_name("FILE");
+  add_run_options(gemm, arguments.run, "31, on the CPU 11", "5, on the CPU 50");
 }
 
 }  // namespace

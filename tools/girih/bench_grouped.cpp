@@ -9,13 +9,13 @@
 namespace girih::cli {
 namespace {
 
-/// One case's experiment: girih, girih again (the control), and the loop.
+/// One case's experiment: girih, girih again (the control), and the loops.
 class GroupsExperiment {
  public:
   GroupsExperiment(Runtime& runtime, const GroupsOptions& options, GroupsOperands operands)
       : runtime_(runtime), options_(options), operands_(std::move(operands)) {}
 
-  Status prepare(GroupsRow& row) {
+  Status prepare(const std::vector<std::unique_ptr<Peer>>& peers, GroupsRow& row) {
     const Result<Plan> chosen = plan(runtime_, operands_.desc(0));
     if (!chosen) return chosen.error();
     row.kernel = chosen->kernel;
@@ -28,15 +28,16 @@ class GroupsExperiment {
     }
     const Result<Plan> one = plan(runtime_, loops_[0][0]);
     if (!one) return one.error();
-    row.loop_kernel = one->kernel;
     add("girih", [this](std::int64_t i) { return options_.launcher(runtime_, operands_.desc(i)); });
     add("control", contenders_[0].run);
-    add("gemm-loop", [this](std::int64_t i) -> Status {
+    row.loops.push_back({.name = "gemm-loop", .kernel = one->kernel});
+    add(row.loops.back().name, [this](std::int64_t i) -> Status {
       for (const GemmDesc& product : loops_[static_cast<std::size_t>(i) % loops_.size()]) {
         GIRIH_TRY(gemm(runtime_, product));
       }
       return {};
     });
+    for (const auto& peer : peers) GIRIH_TRY(add_peer(*peer, row));
     return {};
   }
 
@@ -45,7 +46,7 @@ class GroupsExperiment {
     for (const Contender& contender : contenders_) {
       GIRIH_TRY(operands_.poison(runtime_));
       GIRIH_TRY(contender.run(0));
-      GIRIH_TRY(runtime_.synchronize());
+      GIRIH_TRY(contender.finish());
       GIRIH_TRY(operands_.check(runtime_, contender.name));
     }
     return {};
@@ -62,18 +63,41 @@ class GroupsExperiment {
         }};
     const Result<std::vector<Times>> times = run_rounds(contenders_, rounds);
     if (!times) return times.error();
-    const std::vector<double>&ours = (*times)[0].seconds, &again = (*times)[1].seconds,
-          &loop = (*times)[2].seconds;
+    const std::vector<double>&ours = (*times)[0].seconds, &again = (*times)[1].seconds;
     row.seconds = median_interval(ours);
     row.control = paired_ratio(again, ours);
     row.control_verdict = judge_control(row.control);
-    row.loop_seconds = median_interval(loop);
-    row.ratio = paired_ratio(loop, ours);
-    row.verdict = judge(row.ratio, row.control);
+    for (std::size_t i = 0; i < row.loops.size(); ++i) {
+      GroupsLoop& loop = row.loops[i];
+      const std::vector<double>& its = (*times)[2 + i].seconds;
+      loop.seconds = median_interval(its);
+      loop.ratio = paired_ratio(its, ours);
+      loop.verdict = judge(loop.ratio, row.control);
+    }
     return {};
   }
 
  private:
+  /// A peer makes the products of all groups of all sets in turn: a loop is those of one set.
+  Status add_peer(Peer& peer, GroupsRow& row) {
+    Result<std::vector<PeerWay>> ways = peer.prepare(operands_.peer_products(), {});
+    if (!ways) return ways.error();
+    const std::int64_t groups = row.bench.shape.groups;
+    for (PeerWay& way : *ways) {
+      row.loops.push_back({.name = way.contender.name + "-loop", .kernel = std::move(way.kernel)});
+      const auto one = std::move(way.contender.run);
+      const auto loop = [this, one, groups](std::int64_t i) -> Status {
+        const std::int64_t first = i % operands_.sets() * groups;
+        for (std::int64_t g = 0; g < groups; ++g) GIRIH_TRY(one(first + g));
+        return {};
+      };
+      auto finish = std::move(way.contender.finish);
+      if (!finish) finish = [] { return Status{}; };
+      contenders_.push_back({row.loops.back().name, loop, std::move(finish)});
+    }
+    return {};
+  }
+
   void add(std::string name, std::function<Status(std::int64_t)> run) {
     contenders_.push_back(
         {std::move(name), std::move(run), [this] { return runtime_.synchronize(); }});
@@ -89,14 +113,16 @@ class GroupsExperiment {
 }  // namespace
 
 Result<GroupsRow> bench_grouped(Runtime& runtime, const GroupsOptions& options,
-                                const GroupsCase& bench, Progress& progress) {
+                                const GroupsCase& bench,
+                                const std::vector<std::unique_ptr<Peer>>& peers,
+                                Progress& progress) {
   progress.stage(to_string(bench.shape) + ": checking");
   Result<GroupsOperands> operands = GroupsOperands::make(runtime, bench);
   if (!operands) return operands.error();
   GroupsExperiment experiment(runtime, options, *std::move(operands));
   GroupsRow row;
   row.bench = bench;
-  GIRIH_TRY(experiment.prepare(row));
+  GIRIH_TRY(experiment.prepare(peers, row));
   GIRIH_TRY(experiment.check());
   GIRIH_TRY(experiment.run(row, progress));
   return row;

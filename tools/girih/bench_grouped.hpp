@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -19,23 +20,32 @@ struct GroupsOptions {
   std::function<Status(Runtime&, const GroupedGemmDesc&)> launcher = grouped_gemm;
 };
 
-/// What became of one case: one call against a loop of `gemm` over the groups.
+/// A loop over the groups, of `gemm` or of a peer's products.
+struct GroupsLoop {
+  std::string name;
+  std::string kernel;  ///< of the first group's product; may be empty
+  Interval seconds{};
+  Interval ratio{};  ///< its time over girih's, paired by round
+  Verdict verdict = Verdict::Undecided;
+};
+
+/// What became of one case: one call against loops over the groups.
 struct GroupsRow {
   GroupsCase bench;
   std::string kernel;
   std::vector<std::string> notes;  ///< of girih's plan
   int sets = 1;                    ///< of operands, in rotation
-  Interval seconds, control, loop_seconds;
+  Interval seconds, control;
   Verdict control_verdict = Verdict::Undecided;
-  Interval ratio;  ///< the loop's time over girih's, paired by round
-  Verdict verdict = Verdict::Undecided;
-  std::string loop_kernel;
+  std::vector<GroupsLoop> loops;  ///< gemm's first
 };
 
-/// Times a case. Both results are checked first against the oracle: a wrong one is DeviceFailed and
+/// Times a case. All results are checked first against the oracle: a wrong one is DeviceFailed and
 /// no time is taken.
 Result<GroupsRow> bench_grouped(Runtime& runtime, const GroupsOptions& options,
-                                const GroupsCase& bench, Progress& progress);
+                                const GroupsCase& bench,
+                                const std::vector<std::unique_ptr<Peer>>& peers,
+                                Progress& progress);
 
 /// All that a run of `bench grouped_gemm` found.
 struct GroupsReport {
@@ -43,6 +53,7 @@ struct GroupsReport {
   DeviceInfo device;
   int threads = 1;
   GroupsOptions options;
+  std::vector<std::pair<std::string, std::string>> peers{};  ///< name, what it says of itself
   std::vector<GroupsRow> rows{};
   std::vector<std::pair<GroupsCase, Error>> failures{};
 };

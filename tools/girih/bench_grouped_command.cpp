@@ -1,13 +1,9 @@
-#include <cmath>
 #include <memory>
 
-#include "core/error.hpp"
 #include "girih/bench_grouped.hpp"
-#include "girih/bench_report.hpp"
+#include "girih/bench_run.hpp"
 #include "girih/commands.hpp"
-#include "girih/options.hpp"
 #include "girih/text_list.hpp"
-#include "io/file.hpp"
 #include "runtime/state.hpp"
 
 namespace girih::cli {
@@ -19,9 +15,8 @@ struct GroupedArguments {
   std::optional<std::string> shapes;
   std::vector<DType> dtypes = {DType::BF16};
   std::optional<DType> output;
-  std::string file, commit;
-  int threads = 0, rounds = 11;
-  double round_milliseconds = 50;
+  std::vector<std::string> against;
+  BenchRun run;
 };
 
 Result<std::vector<GroupsCase>> cases_of(const GroupedArguments& arguments) {
@@ -42,45 +37,38 @@ Result<std::vector<GroupsCase>> cases_of(const GroupedArguments& arguments) {
 }
 
 Result<int> run(const GroupedArguments& arguments) {
-  // The option's range lets NaN through.
-  if (std::isnan(arguments.round_milliseconds)) {
-    return error(Code::InvalidOption, "--round-ms is nan, must be 0.1..10000");
-  }
   const Result<std::vector<GroupsCase>> cases = cases_of(arguments);
   if (!cases) return cases.error();
   Result<Runtime> runtime =
-      Runtime::open({.backend = arguments.backend, .threads = arguments.threads});
+      Runtime::open({.backend = arguments.backend, .threads = arguments.run.threads});
   if (!runtime) return runtime.error();
-  const bool writes = !arguments.file.empty() && arguments.file != "-";
-  // A path that cannot be written is found before anything is timed.
-  if (writes) {
-    const Result<OutputFile> file = OutputFile::create(arguments.file);
-    if (!file) return file.error();
-  }
   Device& device = detail::RuntimeAccess::shared(*runtime)->device();
-  GroupsReport report{.commit = arguments.commit,
-                      .device = device.info(),
-                      .threads = device.threads(),
-                      .options = {.rounds = arguments.rounds,
-                                  .round_seconds = arguments.round_milliseconds * 1e-3}};
+  std::vector<std::pair<DType, DType>> types;
+  for (const GroupsCase& bench : *cases) types.emplace_back(bench.operands, bench.output);
+  const auto peers = load_peers(arguments.against, device.info().backend, device.threads(), types);
+  if (!peers) return peers.error();
+  GIRIH_TRY(check_run(arguments.run));
+  GroupsReport report{
+      .commit = arguments.run.commit,
+      .device = device.info(),
+      .threads = device.threads(),
+      .options = {.rounds = arguments.run.rounds.value_or(11),
+                  .round_seconds = arguments.run.round_milliseconds.value_or(50) * 1e-3}};
+  for (const auto& peer : *peers) report.peers.emplace_back(peer->name(), peer->description());
   Progress progress;
   for (const GroupsCase& bench : *cases) {
-    Result<GroupsRow> row = bench_grouped(*runtime, report.options, bench, progress);
+    Result<GroupsRow> row = bench_grouped(*runtime, report.options, bench, *peers, progress);
     if (row) {
       report.rows.push_back(*std::move(row));
     } else {
       report.failures.emplace_back(bench, row.error());
     }
     GIRIH_TRY(runtime->trim());
-    if (writes) GIRIH_TRY(write_report(arguments.file, to_json(report)));
+    GIRIH_TRY(keep(arguments.run, report));
   }
   progress.stop();
   if (report.rows.empty()) return report.failures.front().second;
-  if (arguments.file == "-") {
-    print_json(to_json(report));
-  } else {
-    print_table(report);
-  }
+  show(arguments.run, report);
   if (!report.failures.empty()) return report.failures.front().second;
   return kDone;
 }
@@ -105,28 +93,22 @@ void add_bench_grouped(CLI::App& bench, Action& action) {
   add_choice(*command, "--out-dtype", arguments->output,
              std::vector{DType::F32, DType::BF16, DType::F16, DType::I32},
              "Type of C; default i32 for i8, else that of A and B");
-  command->add_option("--threads", arguments->threads, "Threads of both")
-      ->check(CLI::Range(0, 1024));
-  command->add_option("--rounds", arguments->rounds, "Interleaved rounds; default 11")
-      ->check(CLI::Range(1, 1001));
   command
-      ->add_option("--round-ms", arguments->round_milliseconds,
-                   "Least duration of one contender's part of a round; default 50")
-      ->check(CLI::Range(0.1, 10000.0));
-  command->add_option("--commit", arguments->commit, "Recorded in the report");
-  command
-      ->add_option("--json", arguments->file,
-                   "Write the report, as JSON, to this file; - prints it")
-      ->type_name("FILE");
+      ->add_option("--against", arguments->against,
+                   "Loops of a peer's products too, if installed: openblas, onednn, cublaslt")
+      ->delimiter(',');
+  add_run_options(*command, arguments->run, "11", "50");
   command->footer(
-      "Each group has as many rows as the others and weights of its own. Parts of both results "
+      "Each group has as many rows as the others and weights of its own. Parts of all results "
       "are\n"
       "held against the oracle before anything is timed. `gemm-loop` is a call of gemm a group, "
       "on\n"
-      "the same operands; a ratio is its time over girih's, paired by round. The last shapes of\n"
-      "`experts` take 9 GB in 16-bit types. docs/measuring.md has the method and the fields.\n\n"
+      "the same operands, `cublaslt-loop` a product of the peer's; a ratio is a loop's time over\n"
+      "girih's, paired by round. The last shapes of `experts` take 9 GB in 16-bit types.\n"
+      "docs/measuring.md has the method and the fields.\n\n"
       "Examples:\n"
       "  girih bench grouped_gemm --json grouped.json\n"
+      "  girih bench grouped_gemm --backend cuda --against cublaslt\n"
       "  girih bench grouped_gemm --shapes 64x16x1024x512 --dtype f32,bf16");
   command->callback([&action, arguments] { action = [arguments] { return run(*arguments); }; });
 }

@@ -38,23 +38,35 @@ Json row_to_json(const GroupsRow& row) {
   entry["gflops"] = gflops(row.bench.shape, row.seconds);
   entry["weight_gb_per_s"] = weight_rate(row.bench, row.seconds);
   entry["control"] = to_json(row.control);
-  entry["peers"] = Json::array({{{"name", "gemm-loop"},
-                                 {"kernel", row.loop_kernel},
-                                 {"seconds", to_json(row.loop_seconds)},
-                                 {"gflops", gflops(row.bench.shape, row.loop_seconds)},
-                                 {"ratio", to_json(row.ratio)},
-                                 {"verdict", name(row.verdict)}}});
+  entry["peers"] = Json::array();
+  for (const GroupsLoop& loop : row.loops) {
+    entry["peers"].push_back({{"name", loop.name},
+                              {"kernel", loop.kernel},
+                              {"seconds", to_json(loop.seconds)},
+                              {"gflops", gflops(row.bench.shape, loop.seconds)},
+                              {"ratio", to_json(loop.ratio)},
+                              {"verdict", name(loop.verdict)}});
+  }
   return entry;
 }
 
-std::vector<double> ratios_of(const std::vector<GroupsRow>& rows) {
-  std::vector<double> ratios;
-  for (const GroupsRow& row : rows) ratios.push_back(row.ratio.median);
+/// By the loop's name, in the order of the contenders.
+std::vector<std::pair<std::string, std::vector<double>>> ratios_of(
+    const std::vector<GroupsRow>& rows) {
+  std::vector<std::pair<std::string, std::vector<double>>> ratios;
+  for (const GroupsRow& row : rows) {
+    for (const GroupsLoop& loop : row.loops) {
+      auto found = std::find_if(ratios.begin(), ratios.end(),
+                                [&](const auto& entry) { return entry.first == loop.name; });
+      if (found == ratios.end()) found = ratios.insert(found, {loop.name, {}});
+      found->second.push_back(loop.ratio.median);
+    }
+  }
   return ratios;
 }
 
 double least(const std::vector<double>& ratios) {
-  return ratios.empty() ? 0 : *std::min_element(ratios.begin(), ratios.end());
+  return *std::min_element(ratios.begin(), ratios.end());
 }
 
 /// "bf16 8 x 512 x 4096 x 2048"
@@ -73,7 +85,14 @@ Json to_json(const GroupsReport& report) {
     entry["error"] = error.message;
     failures.push_back(std::move(entry));
   }
-  const std::vector<double> ratios = ratios_of(report.rows);
+  Json peers = Json::array(), means = Json::object(), leasts = Json::object();
+  for (const auto& [name, description] : report.peers) {
+    peers.push_back({{"name", name}, {"description", description}});
+  }
+  for (const auto& [name, ratios] : ratios_of(report.rows)) {
+    means[name] = geometric_mean(ratios);
+    leasts[name] = least(ratios);
+  }
   return {{"schema", "girih-bench-grouped-1"},
           {"commit", report.commit},
           {"backend", name(report.device.backend)},
@@ -81,10 +100,11 @@ Json to_json(const GroupsReport& report) {
           {"threads", report.threads},
           {"rounds", report.options.rounds},
           {"round_seconds", report.options.round_seconds},
+          {"peers", std::move(peers)},
           {"shapes", std::move(shapes)},
           {"failures", std::move(failures)},
-          {"geometric_mean_ratio", {{"gemm-loop", geometric_mean(ratios)}}},
-          {"least_ratio", {{"gemm-loop", least(ratios)}}}};
+          {"geometric_mean_ratio", std::move(means)},
+          {"least_ratio", std::move(leasts)}};
 }
 
 void print_table(const GroupsReport& report) {
@@ -102,15 +122,18 @@ void print_table(const GroupsReport& report) {
                  formatted("{:.3f} .. {:.3f}", ratio.low, ratio.high), std::string(name(verdict))});
     };
     add("itself", row.seconds, row.control, row.control_verdict);
-    add("gemm-loop", row.loop_seconds, row.ratio, row.verdict);
+    for (const GroupsLoop& loop : row.loops) {
+      add(loop.name, loop.seconds, loop.ratio, loop.verdict);
+    }
   }
   table.print();
-  const std::vector<double> ratios = ratios_of(report.rows);
-  std::fputs(formatted("geometric mean against gemm-loop: {:.3f}, least {:.3f} (above 1 girih is "
-                       "faster)\n",
-                       geometric_mean(ratios), least(ratios))
-                 .c_str(),
-             stdout);
+  for (const auto& [name, ratios] : ratios_of(report.rows)) {
+    std::fputs(formatted("geometric mean against {}: {:.3f}, least {:.3f} (above 1 girih is "
+                         "faster)\n",
+                         name, geometric_mean(ratios), least(ratios))
+                   .c_str(),
+               stdout);
+  }
   for (const auto& [bench, error] : report.failures) {
     std::fputs(formatted("{}: not timed: {}\n", describe(bench), error.message).c_str(), stdout);
   }

@@ -7,6 +7,7 @@
 #include "core/checked.hpp"
 #include "core/error.hpp"
 #include "core/format.hpp"
+#include "core/storage.hpp"
 #include "girih/bench_values.hpp"
 #include "girih/text_list.hpp"
 #include "ops/gemm.hpp"
@@ -166,9 +167,32 @@ Result<std::vector<GemmDesc>> GroupsOperands::products(std::int64_t i) const {
   return products;
 }
 
+std::vector<PeerProduct> GroupsOperands::peer_products() const {
+  const GroupsShape& s = case_.shape;
+  const std::int64_t in = bytes_of(case_.operands), out = bytes_of(case_.output);
+  std::vector<PeerProduct> products;
+  for (const Set& set : sets_) {
+    for (std::int64_t g = 0; g < s.groups; ++g) {
+      products.push_back({.operands = case_.operands,
+                          .output = case_.output,
+                          .m = s.rows,
+                          .n = s.n,
+                          .k = s.k,
+                          .a = detail::TensorAccess::address(set.a) + g * s.rows * s.k * in,
+                          .b = detail::TensorAccess::address(set.b) + g * s.k * s.n * in,
+                          .c = detail::TensorAccess::address(set.c) + g * s.rows * s.n * out,
+                          .lda = s.k,
+                          .ldb = s.n,
+                          .ldc = s.n});
+    }
+  }
+  return products;
+}
+
 Status GroupsOperands::poison(Runtime& runtime) {
   std::fill(host_c_.begin(), host_c_.end(), std::byte{0xFF});
-  return runtime.upload(sets_.front().c, std::span<const std::byte>(host_c_));
+  GIRIH_TRY(runtime.upload(sets_.front().c, std::span<const std::byte>(host_c_)));
+  return runtime.synchronize();  // a peer's queue is another
 }
 
 Status GroupsOperands::sample(Backend backend) {

@@ -7,6 +7,7 @@
 
 #include <girih/grouped.hpp>
 
+#include "girih/bench_peers.hpp"
 #include "reference/gemm.hpp"
 
 namespace girih::cli {
@@ -43,6 +44,8 @@ class GroupsOperands {
   [[nodiscard]] GroupedGemmDesc desc(std::int64_t i) const;
   /// The same as products of one group each.
   [[nodiscard]] Result<std::vector<GemmDesc>> products(std::int64_t i) const;
+  /// The same of all sets, one set after the other.
+  [[nodiscard]] std::vector<PeerProduct> peer_products() const;
 
   /// Fills C of the first set with NaN.
   Status poison(Runtime& runtime);

@@ -1,16 +1,14 @@
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <memory>
 
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "girih/bench_moves.hpp"
-#include "girih/bench_report.hpp"
+#include "girih/bench_run.hpp"
 #include "girih/commands.hpp"
 #include "girih/options.hpp"
 #include "girih/text_list.hpp"
-#include "io/file.hpp"
 #include "runtime/state.hpp"
 
 namespace girih::cli {
@@ -24,10 +22,8 @@ struct MovesArguments {
   std::vector<MoveKind> kinds = kKinds;
   std::vector<DType> dtypes = {DType::F32, DType::BF16};
   std::optional<Backend> backend;
-  std::string file, commit;
+  BenchRun run;
   std::int64_t side = 8192;
-  int threads = 0, rounds = 11;
-  double round_milliseconds = 20;
 };
 
 double rate(const MoveCase& bench, const Interval& seconds) {
@@ -57,10 +53,6 @@ std::vector<MoveCase> cases_of(const MovesArguments& arguments) {
 }
 
 Result<int> run(const MovesArguments& arguments) {
-  // The option's range lets NaN through.
-  if (std::isnan(arguments.round_milliseconds)) {
-    return error(Code::InvalidOption, "--round-ms is nan, must be 0.1..10000");
-  }
   const std::vector<MoveCase> cases = cases_of(arguments);
   if (cases.empty()) {
     return error(
@@ -68,20 +60,16 @@ Result<int> run(const MovesArguments& arguments) {
         "--op and --dtype name no case: casts are between floats, sums of f32, bf16 and f16");
   }
   Result<Runtime> runtime =
-      Runtime::open({.backend = arguments.backend, .threads = arguments.threads});
+      Runtime::open({.backend = arguments.backend, .threads = arguments.run.threads});
   if (!runtime) return runtime.error();
-  const bool writes = !arguments.file.empty() && arguments.file != "-";
-  // A path that cannot be written is found before anything is timed.
-  if (writes) {
-    const Result<OutputFile> file = OutputFile::create(arguments.file);
-    if (!file) return file.error();
-  }
+  GIRIH_TRY(check_run(arguments.run));
   Device& device = detail::RuntimeAccess::shared(*runtime)->device();
-  MovesReport report{.commit = arguments.commit,
-                     .device = device.info(),
-                     .threads = device.threads(),
-                     .options = {.rounds = arguments.rounds,
-                                 .round_seconds = arguments.round_milliseconds * 1e-3}};
+  MovesReport report{
+      .commit = arguments.run.commit,
+      .device = device.info(),
+      .threads = device.threads(),
+      .options = {.rounds = arguments.run.rounds.value_or(11),
+                  .round_seconds = arguments.run.round_milliseconds.value_or(20) * 1e-3}};
   Progress progress;
   for (const MoveCase& bench : cases) {
     Result<MovesRow> row = bench_move(*runtime, report.options, bench, progress);
@@ -90,15 +78,11 @@ Result<int> run(const MovesArguments& arguments) {
     } else {
       report.failures.emplace_back(bench, row.error());
     }
-    if (writes) GIRIH_TRY(write_report(arguments.file, to_json(report)));
+    GIRIH_TRY(keep(arguments.run, report));
   }
   progress.stop();
   if (report.rows.empty()) return report.failures.front().second;
-  if (arguments.file == "-") {
-    print_json(to_json(report));
-  } else {
-    print_table(report);
-  }
+  show(arguments.run, report);
   if (!report.failures.empty()) return report.failures.front().second;
   return kDone;
 }
@@ -172,19 +156,7 @@ void add_bench_elementwise(CLI::App& bench, Action& action) {
       ->check(CLI::Range(8, 65536));
   add_choice(*command, "--backend", arguments->backend, std::vector{Backend::Cpu, Backend::Cuda},
              "Exactly this backend, or an error");
-  command->add_option("--threads", arguments->threads, "CPU threads of girih")
-      ->check(CLI::Range(0, 1024));
-  command->add_option("--rounds", arguments->rounds, "Interleaved rounds; default 11")
-      ->check(CLI::Range(1, 1001));
-  command
-      ->add_option("--round-ms", arguments->round_milliseconds,
-                   "Least duration of one contender's part of a round; default 20")
-      ->check(CLI::Range(0.1, 10000.0));
-  command->add_option("--commit", arguments->commit, "Recorded in the report");
-  command
-      ->add_option("--json", arguments->file,
-                   "Write the report, as JSON, to this file; - prints it")
-      ->type_name("FILE");
+  add_run_options(*command, arguments->run, "11", "20");
   command->footer(
       "`memcpy` is one copy by the system, cudaMemcpyAsync or memcpy on one thread, of half the\n"
       "bytes that the operation reads and writes, so that it moves as many; a ratio is its time\n"
