@@ -46,6 +46,45 @@ TEST_P(Elementwise, TransposesRaggedShapes) {
   }
 }
 
+// Rows on both sides begin at multiples of 16 bytes.
+TEST_P(Elementwise, TransposesAlignedRows) {
+  const auto padded = [](std::int64_t row) { return (row + 15) / 16 * 16 - row; };
+  for (const DType dtype : {DType::F32, DType::BF16, DType::I8}) {
+    for (const auto& [rows, columns] :
+         {std::pair<std::int64_t, std::int64_t>{64, 256}, {257, 100}, {31, 300}, {16, 9}}) {
+      expect({.op = Op::Copy,
+              .source_type = dtype,
+              .destination_type = dtype,
+              .shape = {rows, columns},
+              .source = {.order = {1, 0}, .pad = padded(rows)},
+              .destination = {.pad = padded(columns), .offset = 16}});
+    }
+  }
+}
+
+TEST_P(Elementwise, MovesRowsAtEveryAlignment) {
+  for (const auto& [dtype, bytes] : {std::pair{DType::F32, 4}, {DType::BF16, 2}, {DType::I8, 1}}) {
+    for (std::int64_t from = 0; from < 16 / bytes; ++from) {
+      for (const auto& [row, to] :
+           {std::pair<std::int64_t, std::int64_t>{4999, from / 3}, {100, 0}, {9, 1}}) {
+        expect({.op = Op::Copy,
+                .source_type = dtype,
+                .destination_type = dtype,
+                .shape = {3, row},
+                .source = {.pad = 5, .offset = from},
+                .destination = {.pad = 2, .offset = to}});
+        if (dtype == DType::I8) continue;
+        expect({.op = Op::Cast,
+                .source_type = dtype,
+                .destination_type = dtype == DType::F32 ? DType::BF16 : DType::F32,
+                .shape = {3, row},
+                .source = {.pad = 5, .offset = from},
+                .destination = {.pad = 2, .offset = to}});
+      }
+    }
+  }
+}
+
 TEST_P(Elementwise, FillsEveryTypeAndStride) {
   for (const double value : {0.0, -0.0, 1.0, -3.0, 1 + 0x1p-8 + 0x1p-40, 65519.999, 65520.0, 1e39,
                              0x1p-140, std::nan(""), HUGE_VAL, -HUGE_VAL}) {

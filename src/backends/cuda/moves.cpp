@@ -107,98 +107,60 @@ Status in_pieces(const Move& move, const Dimensions& dimensions, std::int64_t mo
   return {};
 }
 
-/// Bytes of one access; of a cast, any that it can be made with; 0: none.
-int row_unit(const Move& move, const Dimensions& dimensions) noexcept {
+/// Whether both sides have neighbours along the last dimension.
+bool has_rows(const Move& move, const Dimensions& dimensions) noexcept {
   const MoveDimension& last = dimensions.last();
-  const bool is_fill = move.op == Op::Fill;
-  if (last.extent > 1 && (last.destination != 1 || (!is_fill && last.source != 1))) return 0;
-  const std::size_t inner = dimensions.rank - 1;
-  const std::uintptr_t bits = places(move, dimensions, inner, inner);
-  if (move.op == Op::Cast) {
-    return bits % 16 == 0 && last.extent >= cast_unit(move.destination_bytes) ? 16 : 0;
-  }
-  // A row shorter than the widest access takes one that it fills.
-  const auto row = static_cast<std::uint64_t>(last.extent * move.destination_bytes);
-  const auto widest = std::min<std::uint64_t>(16, std::bit_floor(row));
-  return static_cast<int>(std::min<std::uint64_t>(widest, bits == 0 ? 16 : bits & -bits));
+  return last.extent == 1 || (last.destination == 1 && (move.op == Op::Fill || last.source == 1));
 }
 
-/// Elements before the first multiple of 16 bytes, where both sides have as many in every row and
-/// wider accesses come of it; else 0.
-std::int64_t heads_of(const Move& move, const Dimensions& dimensions, int unit) noexcept {
-  if (move.op == Op::Cast || unit == 16) return 0;
-  const auto to = std::bit_cast<std::uintptr_t>(move.destination),
-             from = move.op == Op::Fill ? to : std::bit_cast<std::uintptr_t>(move.source);
-  std::uintptr_t strides = 0;
-  for (std::size_t i = 0; i + 1 < dimensions.rank; ++i) {
-    const MoveDimension& d = dimensions.at[i];
-    strides |= static_cast<std::uintptr_t>(d.destination * move.destination_bytes);
-    if (move.op != Op::Fill) strides |= static_cast<std::uintptr_t>(d.source * move.source_bytes);
-  }
-  const std::int64_t heads =
-      static_cast<std::int64_t>((16 - to % 16) % 16) / move.destination_bytes;
-  const bool helps = strides % 16 == 0 && (to ^ from) % 16 == 0 &&
-                     dimensions.last().extent - heads >= 16 / move.destination_bytes;
-  return helps ? heads : 0;
+/// A power of two.
+std::uint32_t lanes_for(std::int64_t n) noexcept {
+  return std::bit_ceil(static_cast<std::uint32_t>(std::clamp<std::int64_t>(n, 1, 32)));
 }
 
-Status add_rows(const Move& move, const Dimensions& dimensions, int unit, int multiprocessors,
+const void* rows_kernel(const Move& move) noexcept {
+  if (move.op == Op::Cast) return cast_rows_kernel(move.source_type, move.destination_type);
+  return move.op == Op::Fill ? fill_rows_kernel(move.destination_bytes)
+                             : copy_rows_kernel(move.destination_bytes);
+}
+
+Status add_rows(const Move& move, const Dimensions& dimensions, int multiprocessors,
                 LaunchSink& sink) noexcept {
-  const bool is_cast = move.op == Op::Cast;
-  const std::int64_t heads = heads_of(move, dimensions, unit);
-  if (heads > 0) unit = 16;
-  const int of_unit =
-      is_cast ? cast_unit(move.destination_bytes) : std::max(unit / move.destination_bytes, 1);
+  const RowUnit unit =
+      row_unit(move.op == Op::Fill ? 0 : move.source_bytes, move.destination_bytes);
   const std::int64_t row = dimensions.last().extent, rows = dimensions.size() / row;
-  const std::int64_t row_units = (row - heads) / of_unit,
-                     row_tails = heads + (row - heads) % of_unit;
-  if (rows * std::max(row_units, row_tails) > kMaxUnits) {
+  const std::int64_t units = row / unit.elements;
+  RowParams p;
+  // A row of less than a warp's units is shared by as many threads as it has units, or elements.
+  p.lanes = lanes_for(units > 0 ? units : row);
+  p.lanes_log2 = static_cast<std::uint32_t>(std::countr_zero(p.lanes));
+  const std::int64_t piece = std::int64_t{p.lanes} * unit.in_flight;
+  p.line = units > piece ? 128 : static_cast<std::uint32_t>(unit.written());
+  const std::int64_t row_pieces =
+      ceil_div(std::max<std::int64_t>(units, 1) + p.line / unit.written() - 1, piece);
+  if (rows * row_pieces * p.lanes > kMaxUnits || row > kMaxUnits) {
     const MoveDimension& outermost = dimensions.at[0];
-    // Of one row, a multiple of every unit.
+    // Of one row, a multiple of every line.
     const std::int64_t half =
-        round_up(ceil_div(outermost.extent, 2), dimensions.rank == 1 ? 64 : 1);
+        round_up(ceil_div(outermost.extent, 2), dimensions.rank == 1 ? 128 : 1);
     return in_pieces(move, dimensions, half, multiprocessors, sink);
   }
-  const auto count = [](std::int64_t n) { return static_cast<std::uint32_t>(n); };
-  const auto divisor = [&](std::int64_t n) {
-    return make_divisor(count(std::max<std::int64_t>(n, 1)));
-  };
-  MoveParams p;
   p.source = move.source;
   p.destination = move.destination;
   p.outer = outer_of(move, dimensions, dimensions.rank - 1, dimensions.rank - 1);
-  p.units = count(rows * row_units);
-  p.row_units = divisor(row_units);
-  p.tails = count(rows * row_tails);
-  p.row_tails = divisor(row_tails);
-  p.heads = count(heads);
-  p.head_bytes = heads * move.destination_bytes;
-  p.source_tail = (heads + row_units * of_unit) * move.source_bytes;
-  p.destination_tail = (heads + row_units * of_unit) * move.destination_bytes;
-  p.bytes = move.destination_bytes;
+  p.elements = static_cast<std::uint32_t>(row);
+  p.pieces = static_cast<std::uint32_t>(rows * row_pieces);
+  p.row_pieces = make_divisor(static_cast<std::uint32_t>(row_pieces));
   p.pattern = move.pattern;
-  for (int bytes = p.bytes; bytes < 8; bytes *= 2) {
+  for (int bytes = move.destination_bytes; bytes < 8; bytes *= 2) {
     p.pattern = (p.pattern & ((std::uint64_t{1} << (8 * bytes)) - 1)) *
                 (1 + (std::uint64_t{1} << (8 * bytes)));
   }
-  // A row of more than one piece, so that few lanes are idle.
-  const int chunk = move_chunk(unit);
-  if (move.op == Op::Copy && row_units > 2 * chunk) {
-    const std::int64_t row_chunks = ceil_div(row_units, std::int64_t{chunk});
-    p.chunks = count(rows * row_chunks);
-    p.row_chunks = divisor(row_chunks);
-  }
-  const void* const function = is_cast ? cast_rows_kernel(move.source_type, move.destination_type)
-                               : move.op == Op::Fill ? fill_rows_kernel(unit)
-                                                     : copy_rows_kernel(unit);
-  const std::int64_t in_flight = move.op == Op::Fill || (is_cast && of_unit == 8) ? 1 : 4;
-  const std::int64_t threads = std::max({ceil_div(std::int64_t{p.units}, in_flight),
-                                         std::int64_t{32} * p.chunks, std::int64_t{p.tails}});
-  return sink.add(
-      {.function = function,
-       .grid = grid_for(ceil_div(threads, std::int64_t{kMoveThreads}), 8, multiprocessors),
-       .block = kMoveThreads,
-       .params = &p});
+  return sink.add({.function = rows_kernel(move),
+                   .grid = static_cast<unsigned>(
+                       ceil_div(row_threads(p), static_cast<std::uint32_t>(kMoveThreads))),
+                   .block = kMoveThreads,
+                   .params = &p});
 }
 
 /// The dimension along which the source has neighbours, where a transpose can take the move; else
@@ -218,10 +180,17 @@ std::size_t transposed_dimension(const Move& move, const Dimensions& dimensions)
 Status add_transpose(const Move& move, const Dimensions& dimensions, std::size_t x,
                      int multiprocessors, LaunchSink& sink) noexcept {
   const std::size_t y = dimensions.rank - 1;
-  const int bytes = move.destination_bytes, side = transpose_side(bytes);
+  const int bytes = move.destination_bytes;
+  const std::uintptr_t bits =
+      places(move, dimensions, x, y) |
+      static_cast<std::uintptr_t>((dimensions.at[x].destination | dimensions.last().source) *
+                                  bytes);
+  const bool is_aligned = bits % 16 == 0;
+  const int side = transpose_side(bytes, is_aligned);
   const MoveDimension &along_x = dimensions.at[x], &along_y = dimensions.at[y];
   const std::int64_t tiles_x = ceil_div(along_x.extent, side),
-                     tiles_y = ceil_div(along_y.extent, side);
+                     tiles_y =
+                         ceil_div(along_y.extent + (is_aligned ? 0 : square_side(bytes) - 1), side);
   const std::int64_t outer = dimensions.size() / along_x.extent / along_y.extent;
   if (tiles_x * tiles_y * outer > kMaxUnits) {
     const std::int64_t half = round_up(ceil_div(dimensions.at[0].extent, 2), x == 0 ? side : 1);
@@ -238,12 +207,10 @@ Status add_transpose(const Move& move, const Dimensions& dimensions, std::size_t
   p.tiles = static_cast<std::uint32_t>(tiles_x * tiles_y * outer);
   p.tiles_x = make_divisor(static_cast<std::uint32_t>(tiles_x));
   p.tiles_y = make_divisor(static_cast<std::uint32_t>(tiles_y));
-  const std::uintptr_t bits = places(move, dimensions, x, y) |
-                              static_cast<std::uintptr_t>(p.source_row | p.destination_row);
-  return sink.add({.function = transpose_kernel(bytes, bits % 4 == 0),
-                   .grid = grid_for(p.tiles, bytes == 1 ? 3 : 6, multiprocessors),
+  return sink.add({.function = transpose_kernel(bytes, is_aligned),
+                   .grid = p.tiles,
                    .block = kMoveThreads,
-                   .shared = static_cast<unsigned>(transpose_shared_bytes(bytes)),
+                   .shared = static_cast<unsigned>(transpose_shared_bytes(bytes, is_aligned)),
                    .params = &p});
 }
 
@@ -280,9 +247,7 @@ Status add_walk(const Move& move, const Dimensions& dimensions, int multiprocess
 Status add_move(const Move& move, std::span<const MoveDimension> given, int multiprocessors,
                 LaunchSink& sink) noexcept {
   const Dimensions dimensions(given);
-  if (const int unit = row_unit(move, dimensions); unit > 0) {
-    return add_rows(move, dimensions, unit, multiprocessors, sink);
-  }
+  if (has_rows(move, dimensions)) return add_rows(move, dimensions, multiprocessors, sink);
   const std::size_t x = transposed_dimension(move, dimensions);
   if (x + 1 != dimensions.rank) {
     return add_transpose(move, dimensions, x, multiprocessors, sink);

@@ -20,16 +20,16 @@ inline std::byte* address(std::uintptr_t at) {
 /// Whether a kernel copies, and where what it is given says that it writes.
 inline bool is_copy(const void* function) {
   bool found = function == cuda::copy_kernel();
-  for (const int bytes : {1, 2, 4, 8, 16}) {
+  for (const int bytes : {1, 2, 4, 8}) {
     found = found || function == cuda::copy_rows_kernel(bytes) ||
-            (bytes <= 8 && (function == cuda::transpose_kernel(bytes, false) ||
-                            function == cuda::transpose_kernel(bytes, true)));
+            function == cuda::transpose_kernel(bytes, false) ||
+            function == cuda::transpose_kernel(bytes, true);
   }
   return found;
 }
 inline std::byte* copied_to(const cuda::Launch& launch) {
   static_assert(offsetof(cuda::WalkParams, destination) == sizeof(void*) &&
-                offsetof(cuda::MoveParams, destination) == sizeof(void*) &&
+                offsetof(cuda::RowParams, destination) == sizeof(void*) &&
                 offsetof(cuda::TransposeParams, destination) == sizeof(void*));
   return static_cast<std::byte*>(static_cast<void* const*>(launch.params)[1]);
 }

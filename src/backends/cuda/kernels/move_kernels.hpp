@@ -4,14 +4,15 @@
 
 namespace girih::inline v0::cuda {
 
-/// Each takes one MoveParams; block of kMoveThreads, any grid. `unit`: 1, 2, 4, 8 or 16 bytes.
-const void* copy_rows_kernel(int unit);
-const void* fill_rows_kernel(int unit);
-/// Null for types that are not both castable floats.
+/// Each takes one RowParams; row_threads() threads in blocks of kMoveThreads. `bytes` of an
+/// element: 1, 2, 4 or 8.
+const void* copy_rows_kernel(int bytes);
+const void* fill_rows_kernel(int bytes);
+/// Null for types that are not two different castable floats.
 const void* cast_rows_kernel(Element source, Element destination);
-/// Takes one TransposeParams; block of kMoveThreads, dynamic shared memory
-/// transpose_shared_bytes(bytes), any grid. `is_wide`: rows on both sides begin
-/// at multiples of 4 bytes.
-const void* transpose_kernel(int bytes, bool is_wide);
+/// Takes one TransposeParams; a block of kMoveThreads a tile, dynamic shared memory
+/// transpose_shared_bytes(bytes, is_aligned). `is_aligned`: rows on both sides begin at multiples
+/// of 16 bytes.
+const void* transpose_kernel(int bytes, bool is_aligned);
 
 }  // namespace girih::inline v0::cuda

@@ -34,47 +34,79 @@ constexpr MoveOffsets offsets_of(const OuterDimensions& outer, std::uint32_t row
   return at;
 }
 
-/// Rows whose elements are neighbours on both sides, in units: bytes that one access moves, or the
-/// cast_unit elements of a cast. Fewer than 2^31 units in all.
-struct MoveParams {
+/// What a thread of a move of rows takes at once: so many elements that one aligned access writes
+/// them, `in_flight` times.
+struct RowUnit {
+  int source_bytes = 0;  ///< of an element; 0: a fill
+  int destination_bytes = 0;
+  int elements = 0;
+  int in_flight = 0;
+
+  [[nodiscard]] constexpr int written() const { return elements * destination_bytes; }
+  [[nodiscard]] constexpr int read() const { return elements * source_bytes; }
+  /// Bytes of one access to the source.
+  [[nodiscard]] constexpr int word() const { return read() < 16 ? read() : 16; }
+};
+constexpr RowUnit row_unit(int source_bytes, int destination_bytes) {
+  // Eight elements of f32 are two accesses; sixteen would leave their lines to four.
+  const int elements = destination_bytes == 1 && source_bytes > 1 ? 8 : 16 / destination_bytes;
+  const int read = elements * source_bytes;
+  return {source_bytes, destination_bytes, elements, read > 16 ? 2 : read < 8 && read > 0 ? 8 : 4};
+}
+
+/// Rows whose elements are neighbours on both sides, at any alignment, in pieces that `lanes`
+/// neighbouring threads take: lanes * in_flight units. Fewer than 2^31 threads in all.
+struct RowParams {
   const void* source = nullptr;
   void* destination = nullptr;
   OuterDimensions outer;
-  std::uint32_t units = 0;  ///< in all rows
-  Divisor row_units;        ///< in one
-  /// Of copies of long rows: pieces of move_chunk units that a warp takes at a time; 0: none.
-  std::uint32_t chunks = 0;
-  Divisor row_chunks;
-  std::uint32_t tails = 0;  ///< elements that no unit has, in all rows
-  Divisor row_tails;
-  /// So many of a row's lie before the units: what both sides have in front of a multiple of 16
-  /// bytes.
-  std::uint32_t heads = 0;
-  std::int64_t head_bytes = 0;
-  std::int64_t source_tail = 0;  ///< bytes from a row's start to what lies behind the units
-  std::int64_t destination_tail = 0;
+  std::uint32_t elements = 0;  ///< of a row, fewer than 2^31
+  std::uint32_t pieces = 0;    ///< of all rows
+  Divisor row_pieces;          ///< of one
+  std::uint32_t lanes = 32;    ///< a power of two
+  std::uint32_t lanes_log2 = 5;
+  std::uint32_t line = 128;   ///< pieces begin at multiples of so many bytes of the destination
   std::uint64_t pattern = 0;  ///< of a fill, one element's repeated to fill the word
-  int bytes = 4;              ///< of an element, for copies and fills
 };
 
-// Elements that a thread casts at a time. Four of f32 are 16 bytes: written 32 at a time, every
-// store of a warp would leave half of each sector to the next.
-constexpr int cast_unit(int destination_bytes) {
-  return destination_bytes == 4 ? 4 : 8;
+/// How one row divides: elements before the units, units, elements behind them. The source's unit
+/// is read as the words around it, of which none reaches out of the row.
+struct RowPlace {
+  int head = 0, units = 0, tail = 0;
+  int shift = 0;  ///< bytes from the beginning of an aligned word to that of a unit of the source
+  int skip = 0;   ///< units before the first that the first piece would have
+};
+constexpr RowPlace row_place(const RowUnit& unit, std::uintptr_t source, std::uintptr_t destination,
+                             int elements, std::uint32_t line) {
+  RowPlace place;
+  const auto written = static_cast<std::uint32_t>(unit.written());
+  place.head =
+      static_cast<int>((written - destination % written) % written) / unit.destination_bytes;
+  int units = (elements - place.head) / unit.elements;
+  if (unit.source_bytes != 0) {
+    const auto first = static_cast<std::uint32_t>(source) +
+                       static_cast<std::uint32_t>(place.head * unit.source_bytes);
+    place.shift = static_cast<int>(first % static_cast<std::uint32_t>(unit.word()));
+    if (place.shift > place.head * unit.source_bytes) place.head += unit.elements;
+    if (place.shift > 0) {
+      const int behind = (elements - place.head) - (unit.word() - place.shift) / unit.source_bytes;
+      units = behind / unit.elements;
+      if (behind < 0) units = 0;
+    }
+  }
+  if (place.head > elements) place.head = elements;
+  place.units = units > 0 ? units : 0;
+  place.tail = elements - place.head - place.units * unit.elements;
+  const auto first = static_cast<std::uint32_t>(destination) +
+                     static_cast<std::uint32_t>(place.head * unit.destination_bytes);
+  place.skip = static_cast<int>(first % line / written);
+  return place;
 }
+constexpr std::uint32_t row_threads(const RowParams& p) {
+  return p.pieces * p.lanes;
+}
+
 constexpr int kMoveThreads = 256;
-// Units that a thread of a copy has under way, and that a warp takes at a time.
-constexpr int move_in_flight(int unit) {
-  return unit == 16 ? 4 : 8;
-}
-constexpr int move_chunk(int unit) {
-  return 32 * move_in_flight(unit);
-}
-// Where in its row element `i` of those without a unit lies, bytes from the row's start.
-constexpr std::int64_t tail_offset(const MoveParams& p, std::uint32_t i, std::int64_t behind,
-                                   int bytes) {
-  return i < p.heads ? std::int64_t{i} * bytes : behind + std::int64_t{i - p.heads} * bytes;
-}
 
 /// x is the source's contiguous dimension, y the destination's.
 struct TransposeParams {
@@ -88,28 +120,37 @@ struct TransposeParams {
   Divisor tiles_x, tiles_y;
 };
 
-// Elements along a side of the tile that a block transposes, 256 bytes, and bytes of its rows in
-// shared memory: an odd number of 4-byte words, so that a column's elements lie in different banks.
-constexpr int transpose_side(int bytes) {
-  return 256 / bytes;
-}
-constexpr int transpose_pitch(int bytes) {
-  return 256 + (bytes == 8 ? 8 : 4);
-}
-constexpr int transpose_shared_bytes(int bytes) {
-  return transpose_side(bytes) * transpose_pitch(bytes);
-}
-// Where a lane of a warp's step writes. A warp writes `width` elements along y at a time, of as
-// many columns x as makes each 4-byte word of shared memory one that several lanes share.
-struct TransposePlace {
-  int x, y;
+// A transpose of rows that begin at multiples of 16 bytes on both sides: each thread turns a square
+// of 16 bytes by as many rows in its registers. A block of squares, 8 warps of 4 by 8, is 16
+// squares along x and as many along y: every store of a warp is of whole 128-byte lines, every load
+// of half ones.
+struct SquarePlace {
+  int x, y;  ///< in squares
 };
-constexpr TransposePlace transpose_place(int side, int width, int step, int lane) {
-  const int groups = 32 / width, of_row = side / (groups * width);
-  return {step / of_row * width + lane % width, (step % of_row * groups + lane / width) * width};
+constexpr SquarePlace square_place(int thread) {
+  const int lane = thread % 32, warp = thread / 32;
+  return {warp % 4 * 4 + lane % 4, warp / 4 * 8 + lane / 4};
 }
-constexpr int transpose_steps(int side, int width) {
-  return side * side / width / 32;
+constexpr int square_side(int bytes) {
+  return 16 / bytes;
+}
+
+// Any other goes through a tile in shared memory, in pieces of 16 bytes on both sides. A row holds
+// the pieces of one y, in an order that has eight pieces of a column, which lie `piece` rows apart,
+// in different banks. Each column is written from the last multiple of 16 bytes before the tile on.
+constexpr int transpose_side(int bytes, bool is_aligned) {
+  return is_aligned ? 16 * square_side(bytes) : bytes == 1 ? 128 : 256 / bytes;
+}
+constexpr int transpose_shared_bytes(int bytes, bool is_aligned) {
+  const int side = transpose_side(bytes, false);
+  return is_aligned ? 0 : (side + square_side(bytes) - 1) * side * bytes;
+}
+constexpr int tile_pitch(int bytes) {
+  return transpose_side(bytes, false) * bytes;
+}
+// Where in a row of a group of `piece` rows its piece lies, bytes.
+constexpr int tile_piece(int group, int piece) {
+  return (piece ^ group % 8) * 16;
 }
 
 }  // namespace girih::inline v0::cuda
