@@ -53,7 +53,8 @@ struct IsFaster {
     return a.predicted_seconds < b.predicted_seconds;
   }
 };
-/// The best of `candidate(row)`, selections, over the rows that nothing stands in the way of; the
+/// The best of `candidate(row)`, selections, over the rows that nothing stands in the way of; if
+/// all of these decline, and bits may depend on the shape, over those that yielded to them; the
 /// first of equals. A candidate without a kernel declines; if all do, so does the result. Fails as
 /// `check_forced` and `no_kernel` do.
 template <class Candidate, class IsBetter = IsFaster>
@@ -63,12 +64,19 @@ auto cheapest(const Demand& demand, const SelectionContext& context, const Candi
   GIRIH_TRY(check_forced(demand, context));
   decltype(candidate(context.kernels.front())) best;
   bool fits = false;
-  for (const KernelInfo& kernel : context.kernels) {
-    if (!kernel.serves(demand.op) || obstacle(demand, kernel, context) != Obstacle::None) continue;
-    fits = true;
-    const auto offer = candidate(kernel);
-    if (offer.kernel == nullptr) continue;
-    if (best.kernel == nullptr || is_better(offer, best)) best = offer;
+  const auto look_at = [&](Obstacle of_rows) {
+    for (const KernelInfo& kernel : context.kernels) {
+      if (!kernel.serves(demand.op) || obstacle(demand, kernel, context) != of_rows) continue;
+      fits = true;
+      const auto offer = candidate(kernel);
+      if (offer.kernel == nullptr) continue;
+      if (best.kernel == nullptr || is_better(offer, best)) best = offer;
+    }
+  };
+  look_at(Obstacle::None);
+  // What rows yielded to may decline these extents.
+  if (best.kernel == nullptr && demand.reproducibility == Reproducibility::PerShape) {
+    look_at(Obstacle::Outdone);
   }
   if (!fits) return no_kernel(demand, context);
   return best;

@@ -63,6 +63,7 @@ class Verify(CommandTest):
         self.refuse(USAGE, "--case", *gemm, "--case", "-1")
         self.refuse(USAGE, "--seed", *gemm, "--seed", "x")
         self.refuse(USAGE, "--seed", *gemm, "--seed", "-1")
+        self.refuse(USAGE, "--seed", *gemm, "--seed", "99999999999999999999")
         self.refuse(USAGE, "--threads", *gemm, "--threads", "2000")
         self.refuse(UNAVAILABLE, "cuda", *gemm, "--backend", "cuda")
         self.refuse(INVALID, "abacus", *gemm, "--kernel", "abacus")

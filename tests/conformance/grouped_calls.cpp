@@ -3,6 +3,7 @@
 #include <functional>
 #include <gtest/gtest.h>
 #include <limits>
+#include <tuple>
 
 #include "support/allocations.hpp"
 #include "support/backends.hpp"
@@ -65,7 +66,9 @@ TEST_P(GroupedCalls, OffsetsThatBreakTheirRuleWriteNothing) {
                          {0, 2, 2147483647},
                          {-2147483647 - 1, 0, 1}};
   for (const Offsets& offsets : bad) {
-    for (const GroupedGemmDesc& desc : {by_rows(10, 6, 5, offsets), by_depth(4, 6, 10, offsets)}) {
+    for (const GroupedGemmDesc& desc :
+         {by_rows(10, 6, 5, offsets), by_depth(4, 6, 10, offsets),
+          by_rows(10, 64, 64, offsets, DType::BF16), by_depth(64, 64, 10, offsets, DType::BF16)}) {
       const Bytes before = c_of(desc);
       const std::uint64_t count = runtime_.dispatch_count();
       EXPECT_TRUE(refused(outcome(grouped_gemm(runtime_, desc)), Code::GroupedOffsets, "offset "));
@@ -80,21 +83,24 @@ TEST_P(GroupedCalls, OffsetsThatBreakTheirRuleWriteNothing) {
 }
 
 TEST_P(GroupedCalls, AReplayReadsTheOffsetsOfNow) {
-  const GroupedGemmDesc desc = by_rows(10, 6, 5, {0, 2, 9});
-  Graph graph = must(capture(runtime_, [&] { return grouped_gemm(runtime_, desc); }));
-  must(runtime_.upload(desc.offsets.tensor(), std::span<const std::int32_t>(Offsets{0, 8, 7})));
-  const Bytes before = c_of(desc);
-  EXPECT_TRUE(refused(outcome(graph.replay()), Code::GroupedOffsets, "offset 2 is 7"));
-  EXPECT_EQ(c_of(desc), before);
-  for (const Offsets& offsets : {Offsets{0, 8, 10}, Offsets{3, 3, 4}}) {
-    must(runtime_.upload(desc.offsets.tensor(), std::span<const std::int32_t>(offsets)));
-    must(runtime_.upload(desc.c.tensor(), before.data(), before.size()));
-    EXPECT_TRUE(succeeded(graph.replay()));
-    const Bytes replayed = c_of(desc);
-    must(runtime_.upload(desc.c.tensor(), before.data(), before.size()));
-    must(grouped_gemm(runtime_, desc));
-    EXPECT_EQ(replayed, c_of(desc));
-    EXPECT_NE(replayed, before);
+  for (const GroupedGemmDesc& desc :
+       {by_rows(10, 6, 5, {0, 2, 9}), by_rows(10, 64, 64, {0, 2, 9}, DType::BF16),
+        by_depth(64, 64, 10, {0, 2, 9}, DType::BF16)}) {
+    Graph graph = must(capture(runtime_, [&] { return grouped_gemm(runtime_, desc); }));
+    must(runtime_.upload(desc.offsets.tensor(), std::span<const std::int32_t>(Offsets{0, 8, 7})));
+    const Bytes before = c_of(desc);
+    EXPECT_TRUE(refused(outcome(graph.replay()), Code::GroupedOffsets, "offset 2 is 7"));
+    EXPECT_EQ(c_of(desc), before);
+    for (const Offsets& offsets : {Offsets{0, 8, 10}, Offsets{3, 3, 4}}) {
+      must(runtime_.upload(desc.offsets.tensor(), std::span<const std::int32_t>(offsets)));
+      must(runtime_.upload(desc.c.tensor(), before.data(), before.size()));
+      EXPECT_TRUE(succeeded(graph.replay()));
+      const Bytes replayed = c_of(desc);
+      must(runtime_.upload(desc.c.tensor(), before.data(), before.size()));
+      must(grouped_gemm(runtime_, desc));
+      EXPECT_EQ(replayed, c_of(desc));
+      EXPECT_NE(replayed, before);
+    }
   }
 }
 
@@ -124,10 +130,13 @@ TEST_P(GroupedCalls, HaveTheBitsOfEachGroupAlone) {
 }
 
 TEST_P(GroupedCalls, ARowsBitsDependOnNoOtherRowOrGroup) {
-  constexpr std::int64_t kRows = 160, kN = 21, kK = 83;
-  for (const DType type : {DType::F32, DType::BF16, DType::F16, DType::I8}) {
-    GroupedGemmDesc desc = by_rows(kRows, kN, kK, {0, kRows, kRows, kRows}, type);
-    desc.b = must(random_tensor(runtime_, {kK, kN}, type, 5).repeated(3));
+  constexpr std::int64_t kRows = 160;
+  for (const auto& [type, n, k] :
+       {std::tuple{DType::F32, 21, 83}, std::tuple{DType::BF16, 21, 83},
+        std::tuple{DType::F16, 21, 83}, std::tuple{DType::I8, 21, 83},
+        std::tuple{DType::BF16, 72, 136}, std::tuple{DType::F16, 72, 136}}) {
+    GroupedGemmDesc desc = by_rows(kRows, n, k, {0, kRows, kRows, kRows}, type);
+    desc.b = must(random_tensor(runtime_, {k, n}, type, 5).repeated(3));
     desc.reproducibility = Reproducibility::RowInvariant;
     must(grouped_gemm(runtime_, desc));
     const Bytes together = c_of(desc);

@@ -52,7 +52,7 @@ void add_product_options(CLI::App& app, ProductOptions& options) {
   add_choice<DType>(app, "--in-dtype", options.in_dtype, operands,
                     "Round A and B to this type first (to nearest even)");
   add_choice<DType>(app, "--out-dtype", options.out_dtype,
-                    {DType::F32, DType::BF16, DType::F16, DType::I32, DType::F8E4M3, DType::F8E5M2},
+                    {DType::F32, DType::BF16, DType::F16, DType::I32},
                     "Type of the result; default f32, and i32 for i8 operands");
   add_choice<Precision>(app, "--precision", options.precision,
                         {Precision::Exact, Precision::Fast, Precision::Tf32},

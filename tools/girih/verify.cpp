@@ -41,7 +41,7 @@ void add_verify(CLI::App& app, Action& action) {
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}))
       ->capture_default_str();
   command->add_option("--seed", options->seed, "Seed of the cases")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1'000'000'000'000'000'000}))
       ->capture_default_str();
   command->add_option("--case", options->only, "Run only this case")->check(CLI::NonNegativeNumber);
   add_choice<Backend>(*command, "--backend", options->backend,

@@ -57,7 +57,7 @@ void add_rows(const UnpermuteCall& call, std::int64_t token, std::int64_t begin,
     widen_block(operands.x + problem.x.at(index, begin) * bytes, problem.x.dtype,
                 problem.x.column_stride, count, row);
     const float weight = problem.weights ? operands.weights[problem.weights->at(token, s)] : 1.0F;
-    for (std::int64_t i = 0; i < kConvertBlock; ++i) sum[i] += weight * row[i];
+    for (std::int64_t i = 0; i < count; ++i) sum[i] += weight * row[i];
   }
   narrow_block(sum, count, problem.y.dtype, problem.y.column_stride,
                operands.y + problem.y.at(token, begin) * (bit_width(problem.y.dtype) / 8));

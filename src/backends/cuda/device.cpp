@@ -168,7 +168,7 @@ Status CudaDevice::make_pool() noexcept {
 /// What uploads, downloads and packing need of any call; one small module.
 Status CudaDevice::load_copies() noexcept {
   for (const void* function : {copy_kernel(), cast_kernel(), fill_kernel(), nibble_kernel()}) {
-    GIRIH_TRY(functions_->require(function, 0));
+    GIRIH_TRY(functions_->require({.function = function}));
   }
   return {};
 }

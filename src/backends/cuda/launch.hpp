@@ -20,6 +20,10 @@ struct Launch {
   bool is_loaded = false;        ///< already, with all the shared memory that it may ask for
 };
 
+inline bool has_cluster(const Launch& launch) noexcept {
+  return launch.cluster.x * launch.cluster.y * launch.cluster.z > 1;
+}
+
 class LaunchSink {
  public:
   virtual ~LaunchSink() = default;

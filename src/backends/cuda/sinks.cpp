@@ -3,20 +3,12 @@
 #include <array>
 
 namespace girih::inline v0::cuda {
-namespace {
-
-bool has_cluster(const Launch& launch) noexcept {
-  return launch.cluster.x * launch.cluster.y * launch.cluster.z > 1;
-}
-
-}  // namespace
-
 Status LoadSink::add(const Launch& launch) noexcept {
-  return launch.is_loaded ? Status{} : functions_.require(launch.function, launch.shared);
+  return launch.is_loaded ? Status{} : functions_.require(launch);
 }
 
 Status StreamSink::add(const Launch& launch) noexcept {
-  if (!launch.is_loaded) GIRIH_TRY(functions_.require(launch.function, launch.shared));
+  if (!launch.is_loaded) GIRIH_TRY(functions_.require(launch));
   std::array<cudaLaunchAttribute, 2> attributes;
   cudaLaunchConfig_t config{};
   config.gridDim = launch.grid;
@@ -41,7 +33,7 @@ Status StreamSink::add(const Launch& launch) noexcept {
 }
 
 Status GraphSink::add(const Launch& launch) noexcept {
-  if (!launch.is_loaded) GIRIH_TRY(functions_.require(launch.function, launch.shared));
+  if (!launch.is_loaded) GIRIH_TRY(functions_.require(launch));
   void* argument[] = {const_cast<void*>(launch.params)};
   cudaKernelNodeParams params{};
   params.func = const_cast<void*>(launch.function);

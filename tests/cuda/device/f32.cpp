@@ -257,6 +257,28 @@ TEST_P(CudaF32, PiecesOfALargeFastProductHaveTheBitsOfTheWhole) {
   }
 }
 
+// Each piece that reads an operand's band knows what is in it, not the first one alone.
+TEST_P(CudaF32, EveryPieceOfAFastProductKnowsWhatHasNoParts) {
+  constexpr std::int64_t kK = 20'000, kRow = 77;
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (const auto& [m, n] : {std::pair{3000, 600}, std::pair{600, 3000}}) {
+    FastProduct product(runtime_, m, n, kK);
+    product.host_a[kRow * kK] = kInfinity;
+    product.upload(runtime_);
+    GemmDesc desc = product.desc(Precision::Fast);
+    desc.path = Path::Matrix;
+    EXPECT_NE(must(plan(runtime_, desc)).to_string().find("in pieces of"), std::string::npos);
+    must(gemm(runtime_, desc));
+    const std::vector<float> c = floats_of(runtime_, product.c);
+    for (std::int64_t j = 0; j < n; ++j) {
+      const float beside = product.host_b[static_cast<std::size_t>(j)];
+      if (beside == 0) continue;
+      ASSERT_EQ(c[static_cast<std::size_t>(kRow * n + j)], beside > 0 ? kInfinity : -kInfinity)
+          << m << " x " << n << ", column " << j;
+    }
+  }
+}
+
 GIRIH_FOR_EVERY_GPU(CudaF32);
 
 }  // namespace

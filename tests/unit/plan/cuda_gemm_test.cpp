@@ -169,6 +169,16 @@ TEST(CudaGemmSelect, RowsForAnyMatrixUnitYieldToWgmma) {
     }
     EXPECT_EQ(yielding, 2);
   }
+  // What wgmma's rows all decline is theirs, unless bits may not depend on the shape.
+  GemmSpec vast = spec(16, 16, 16, DType::BF16, {}, DType::F8E4M3);
+  for (Geometry* matrix : {&vast.a, &vast.b, &vast.c}) {
+    matrix->shape = {std::int64_t{4'000'000'000}, matrix->shape[0], matrix->shape[1]};
+    matrix->strides = {256, matrix->strides[0], matrix->strides[1]};
+  }
+  EXPECT_EQ(must(select(must(check(vast)), context_on("h200"))).kernel->name,
+            "cuda_gemm_f8_64x64_mma");
+  vast.reproducibility = Reproducibility::RowInvariant;
+  EXPECT_TRUE(refused(select(must(check(vast)), context_on("h200")), Code::GemmNoKernel, "2^31"));
   const GemmProblem x = must(check(spec(300, 200, 1000)));
   const Plan forced = must(explain(x, context_on("h200", "cuda_gemm_16bit_64x64_mma")));
   EXPECT_EQ(forced.kernel, "cuda_gemm_16bit_64x64_mma");
