@@ -127,6 +127,18 @@ const Hostile kShapes[] = {
      [](GemmDesc& d, Parts& p) {
        d.b_scale = Scale{p.make({1, 5}), Granularity::PerColumn};
      }},
+    {"RowBlockScaleForMoreOfK", Code::GemmShapeMismatch, "a_scale",
+     [](GemmDesc& d, Parts& p) {
+       d.a = p.make({4, 3}, DType::F8E4M3);
+       d.b = p.make({3, 5}, DType::F8E4M3);
+       d.a_scale = Scale{p.make({4, 2}), Granularity::PerRowBlock};
+     }},
+    {"BlockScaleOfRank1", Code::GemmShapeMismatch, "b_scale",
+     [](GemmDesc& d, Parts& p) {
+       d.a = p.make({4, 3}, DType::F8E5M2);
+       d.b = p.make({3, 5}, DType::F8E5M2);
+       d.b_scale = Scale{p.make({1}), Granularity::PerBlock};
+     }},
     {"TwoFactorsForATensor", Code::GemmShapeMismatch, "a_scale",
      [](GemmDesc& d, Parts& p) { d.a_scale = Scale{p.make({2})}; }},
 };
@@ -193,6 +205,10 @@ const Hostile kTypesAndTerms[] = {
     {"RowScaleOnB", Code::GemmEpilogueConflict, "b_scale",
      [](GemmDesc& d, Parts& p) {
        d.b_scale = Scale{p.make({4}), Granularity::PerRow};
+     }},
+    {"BlockScaleOfWideTypes", Code::GemmEpilogueConflict, "b_scale: blocks of f32",
+     [](GemmDesc& d, Parts& p) {
+       d.b_scale = Scale{p.make({1, 5}), Granularity::PerColumnBlock};
      }},
     {"ActivationOfIntegers", Code::GemmEpilogueConflict, "activation",
      [](GemmDesc& d, Parts& p) {

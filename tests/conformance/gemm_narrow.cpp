@@ -299,6 +299,88 @@ TEST_P(NarrowValues, EveryEighthIsReadExactly) {
   }
 }
 
+/// Where a factor of `granularity` is: of row, column or block 1, in the second 128 of K.
+struct SpoiltPlace {
+  std::int64_t at;  ///< element of the scale tensor
+  Shape shape;      ///< of the scale tensor
+  std::int64_t first_row, last_row, first_column, last_column;
+};
+constexpr std::int64_t kRows = 20, kColumns = 150, kDepth = 300;
+
+SpoiltPlace spoilt_place(Granularity granularity) {
+  switch (granularity) {
+    case Granularity::PerTensor:
+      return {0, {1}, 0, kRows, 0, kColumns};
+    case Granularity::PerRow:
+      return {1, {kRows}, 1, 2, 0, kColumns};
+    case Granularity::PerColumn:
+      return {1, {kColumns}, 0, kRows, 1, 2};
+    case Granularity::PerRowBlock:
+      return {1 * 3 + 1, {kRows, 3}, 1, 2, 0, kColumns};
+    case Granularity::PerColumnBlock:
+      return {kColumns + 1, {3, kColumns}, 0, kRows, 1, 2};
+    case Granularity::PerBlock:
+      return {2 + 1, {3, 2}, 0, kRows, 128, kColumns};
+  }
+  return {};
+}
+
+TEST_P(NarrowValues, AFactorThatIsNotFiniteSpoilsWhatItIsForAlone) {
+  constexpr auto kTypes =
+      std::to_array<DType>({DType::F32, DType::BF16, DType::I8, DType::F8E4M3, DType::F8E5M2});
+  int spoilt = 0;
+  for (const DType dtype : kTypes) {
+    const Tensor a = random_tensor(runtime_, {kRows, kDepth}, dtype, 1),
+                 b = random_tensor(runtime_, {kColumns, kDepth}, dtype, 2);
+    for (int each = 0; each <= static_cast<int>(Granularity::PerBlock); ++each) {
+      const auto granularity = static_cast<Granularity>(each);
+      const SpoiltPlace place = spoilt_place(granularity);
+      const bool is_blocked = granularity >= Granularity::PerRowBlock;
+      const bool is_eighth = bit_width(dtype) == 8 && dtype != DType::I8;
+      if (is_blocked && !is_eighth) continue;
+      const bool of_a =
+          granularity == Granularity::PerRow || granularity == Granularity::PerRowBlock;
+      const auto run = [&](float factor) -> std::optional<std::vector<float>> {
+        std::vector<float> factors(
+            static_cast<std::size_t>(place.shape.rank() == 2 ? place.shape[0] * place.shape[1]
+                                                             : place.shape[0]),
+            0.5F);
+        factors[static_cast<std::size_t>(place.at)] = factor;
+        const Scale scale{tensor_of(runtime_, place.shape, DType::F32, factors), granularity};
+        const Tensor c = must(runtime_.tensor({kRows, kColumns}, DType::F32));
+        GemmDesc desc{.a = a, .b = b.transposed(), .c = c};
+        (of_a ? desc.a_scale : desc.b_scale) = scale;
+        const Status status = gemm(runtime_, desc);
+        if (status) return floats_of(runtime_, c);
+        EXPECT_EQ(status.error().code, Code::GemmNoKernel) << status.error().message;
+        EXPECT_TRUE(is_eighth);
+        return std::nullopt;
+      };
+      const auto clean = run(0.5F);
+      if (!clean) continue;
+      for (const float factor :
+           {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),
+            -std::numeric_limits<float>::infinity()}) {
+        const std::vector<float> got = *run(factor);
+        ++spoilt;
+        for (std::int64_t i = 0; i < kRows * kColumns; ++i) {
+          const std::int64_t row = i / kColumns, column = i % kColumns;
+          const bool is_its = row >= place.first_row && row < place.last_row &&
+                              column >= place.first_column && column < place.last_column;
+          const float x = got[static_cast<std::size_t>(i)];
+          if (is_its) {
+            ASSERT_FALSE(std::isfinite(x)) << name(dtype) << " " << each << " at " << i;
+          } else {
+            ASSERT_EQ(x, (*clean)[static_cast<std::size_t>(i)])
+                << name(dtype) << " " << each << " at " << i;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GE(spoilt, 27);  // without 8-bit floats
+}
+
 TEST_P(NarrowValues, PromotedSumsKeepWhatTheUnitWouldDrop) {
   // 2^15 in the first 128 of K, then 31 times 128 of 2^-6: 62 in all, each 2^-21 of what is there.
   for (const DType dtype : kEighths) {

@@ -78,14 +78,10 @@ Status lower_pieces(const GemmCall& call, int splits, const std::uint32_t* only_
   const std::int64_t tiles = whole.tiles() * splits;
   if (tiles * problem.batch <= kMaxUnits) return whole.add(sink);
   const std::int64_t step = std::max<std::int64_t>(kMaxUnits / tiles, 1);
-  for (std::int64_t batch = 0; batch < problem.batch; batch += step) {
-    const GemmCall piece = cut(call, {.batch = batch,
-                                      .batches = std::min(step, problem.batch - batch),
-                                      .rows = problem.m,
-                                      .columns = problem.n});
-    GIRIH_TRY((Product{piece, tile, splits, only_if, lowering}.add(sink)));
-  }
-  return {};
+  return lower_in_pieces(call, {step, problem.m, problem.n},
+                         [&](const GemmCall& part, const PieceOfC&) {
+                           return Product{part, tile, splits, only_if, lowering}.add(sink);
+                         });
 }
 
 }  // namespace

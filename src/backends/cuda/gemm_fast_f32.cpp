@@ -155,20 +155,10 @@ Status lower_fast_f32(const GemmCall& call, const Lowering& lowering, LaunchSink
     return lower_f32(exact, lowering, sink);
   }
   const CudaFastPieces step = cuda_fast_pieces(problem);
-  for (std::int64_t batch = 0; batch < problem.batch; batch += step.batch) {
-    for (std::int64_t m = 0; m < problem.m; m += step.m) {
-      for (std::int64_t n = 0; n < problem.n; n += step.n) {
-        const PieceOfC piece{.batch = batch,
-                             .m = m,
-                             .n = n,
-                             .batches = std::min(step.batch, problem.batch - batch),
-                             .rows = std::min(step.m, problem.m - m),
-                             .columns = std::min(step.n, problem.n - n)};
-        GIRIH_TRY(Lowered(cut(call, piece), n == 0, lowering, sink).run());
-      }
-    }
-  }
-  return {};
+  return lower_in_pieces(call, {step.batch, step.m, step.n},
+                         [&](const GemmCall& part, const PieceOfC& piece) {
+                           return Lowered(part, piece.n == 0, lowering, sink).run();
+                         });
 }
 
 }  // namespace girih::inline v0::cuda

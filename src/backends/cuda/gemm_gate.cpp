@@ -73,18 +73,10 @@ Status lower_gated(const GemmCall& call, const Lowering& lowering, LaunchSink& s
   const bool through_workspace = call.selection.split_kind == SplitKind::Workspace;
   const CudaGateParts parts = cuda_gate_parts(problem, *call.selection.kernel,
                                               through_workspace ? call.selection.split_k : 1);
-  for (std::int64_t batch = 0; batch < problem.batch; batch += parts.batch) {
-    for (std::int64_t m = 0; m < problem.m; m += parts.m) {
-      const GemmCall piece = cut(call, {.batch = batch,
-                                        .m = m,
-                                        .n = 0,
-                                        .batches = std::min(parts.batch, problem.batch - batch),
-                                        .rows = std::min(parts.m, problem.m - m),
-                                        .columns = problem.n});
-      GIRIH_TRY(lower_piece(piece, parts, lowering, sink));
-    }
-  }
-  return {};
+  return lower_in_pieces(call, {parts.batch, parts.m, problem.n},
+                         [&](const GemmCall& part, const PieceOfC&) {
+                           return lower_piece(part, parts, lowering, sink);
+                         });
 }
 
 }  // namespace girih::inline v0::cuda

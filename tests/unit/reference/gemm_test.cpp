@@ -239,6 +239,25 @@ TEST(ReferenceGemmTest, FactorsOfBlocksMultiplyTheirPartsOfK) {
   EXPECT_EQ(value[128], 128 * 3 * 10 + 2 * 100 * 0.25);
 }
 
+TEST(ReferenceGemmTest, AFactorThatIsNotFiniteIsInWhatItMultipliesAlone) {
+  const Matrix a(DType::BF16, 2, 2, {1, 2, 3, 4}), b(DType::BF16, 2, 2, {5, -6, 7, 8});
+  Matrix c(DType::F32, 2, 2, {});
+  GemmSpec spec = spec_of(a, b, c);
+  spec.a_scale = Geometry{DType::F32, {2}, {1}, 0};
+  spec.a_granularity = Granularity::PerRow;
+  const float infinite[] = {1, -std::numeric_limits<float>::infinity()};
+  const GemmReference x = run(spec, {.a_scale = infinite}, a, b, c);
+  EXPECT_EQ(x.value[0], 19);
+  EXPECT_EQ(x.value[1], 10);
+  EXPECT_EQ(x.value[2], -std::numeric_limits<double>::infinity());
+  EXPECT_EQ(x.value[3], -std::numeric_limits<double>::infinity());
+  EXPECT_EQ(x.bound[3], 0);
+  const float unknown[] = {std::numeric_limits<float>::quiet_NaN(), 1};
+  const GemmReference y = run(spec, {.a_scale = unknown}, a, b, c);
+  EXPECT_TRUE(std::isnan(y.value[0]) && std::isnan(y.value[1]));
+  EXPECT_EQ(y.value[2], 43);
+}
+
 TEST(ReferenceGemmTest, EightBitFloatsHaveTheUnitsErrorOnCudaAlone) {
   constexpr std::int64_t kK = 256;
   const Matrix a(DType::F8E4M3, 1, kK, std::vector<double>(kK, 1));
