@@ -38,11 +38,12 @@ std::int64_t depth_of_group(const GroupedGemmProblem& problem) noexcept {
 /// tile.
 std::int64_t most_units(const GroupedGemmProblem& problem, std::int64_t unit_rows) noexcept {
   const std::int64_t groups = problem.groups();
-  if (problem.extent == GroupedExtent::Rows) {
-    return groups + (problem.rows() + (cuda::kCopyRows - 1) * groups) / unit_rows;
-  }
-  return checked_mul(groups, ceil_div(problem.product.m, unit_rows))
-      .value_or(std::numeric_limits<std::int64_t>::max());
+  // A group may begin at the copy's row before its own: it then ends as much further from the end
+  // of its last unit, whose rows are whole copies, so that the sum has room for it.
+  const auto units = problem.extent == GroupedExtent::Rows
+                         ? checked_add(groups, problem.rows() / unit_rows)
+                         : checked_mul(groups, ceil_div(problem.product.m, unit_rows));
+  return units.value_or(std::numeric_limits<std::int64_t>::max());
 }
 bool counts(const GroupedGemmProblem& problem, std::int64_t unit_rows,
             std::int64_t column_tiles) noexcept {

@@ -1,7 +1,10 @@
 #include "plan/grouped.hpp"
 
 #include <algorithm>
+#include <array>
 #include <gtest/gtest.h>
+#include <random>
+#include <vector>
 
 #include "plan/cuda_grouped.hpp"
 #include "runtime/registry.hpp"
@@ -90,6 +93,31 @@ TEST(GroupedSelectTest, TheTableHoldsWhateverTheOffsets) {
       EXPECT_GE(table.bytes - table.firsts_at, 4 * (groups + 1));
     }
   }
+}
+
+// Where K is not contiguous a group begins at the multiple of eight rows before it.
+TEST(GroupedSelectTest, TheTableHoldsGroupsThatBeginEarly) {
+  std::mt19937_64 random(7);
+  for (int i = 0; i < 20'000; ++i) {
+    const auto groups = static_cast<std::int64_t>(random() % 40) + 1;
+    std::vector<std::int64_t> offsets = {static_cast<std::int64_t>(random() % 9)};
+    const std::uint64_t longest = std::array{2, 10, 66, 130}[random() % 4];
+    for (std::int64_t g = 0; g < groups; ++g) {
+      offsets.push_back(offsets.back() + static_cast<std::int64_t>(random() % longest));
+    }
+    const std::int64_t rows = std::max<std::int64_t>(offsets.back(), 1);
+    std::int64_t units = 0;
+    for (std::size_t g = 0; g + 1 < offsets.size(); ++g) {
+      const std::int64_t begin = offsets[g] / 8 * 8, end = offsets[g + 1];
+      if (end > offsets[g]) units += (end - begin + 63) / 64;
+    }
+    ASSERT_LE(units, cuda_grouped_table(must(check(by_rows(groups, rows, 64, 64))), 64).most_units);
+  }
+}
+
+TEST(GroupedSelectTest, RefusesMoreGroupsThanCount) {
+  const GroupedGemmProblem problem = must(check(by_rows(std::int64_t{1} << 62, 65536, 0, 65536)));
+  EXPECT_TRUE(refused(select(problem, on_h200()), Code::GemmNoKernel, "2^31"));
 }
 
 TEST(GroupedSelectTest, WorkspaceIsBoundedForAllSizesAndThreads) {
