@@ -159,6 +159,13 @@ class TileModel {
     return (std::max(side_of(form).least, memory(form)) + kLaunch + reduce(form)) * kRounding;
   }
 
+  /// The same of this many slices and no more, which one turn of a tile takes.
+  [[nodiscard]] double one_turn(const Form& form) const noexcept {
+    const double stages = static_cast<double>(stages_) / (form.splits * form.cluster_split);
+    const double cycles = stages * side_of(form).stage_cycles + kUnitCycles;
+    return (cycles / (kGigahertz * 1e3) + kLaunch + reduce(form)) * kRounding;
+  }
+
   /// Slices of a plain launch that give every multiprocessor a tile.
   [[nodiscard]] Form even(bool swapped, int most_splits) const noexcept {
     Form form{.swapped = swapped};
@@ -369,6 +376,7 @@ GemmSelection wgmma_candidate(const GemmProblem& problem, const KernelInfo& kern
     };
     for_each_form(most_splits(problem), may_win, [&](const Form& form) noexcept {
       if (!may_win(form) || !model.allows(form)) return false;
+      if (model.one_turn(form) > std::min(microseconds, enough)) return true;
       const double time = model.predict(form);
       if (time < microseconds) {
         microseconds = time;

@@ -10,7 +10,7 @@
 namespace girih::inline v0 {
 
 /// What was chosen for the latest products of one runtime, so that choosing again takes 0.1 us
-/// instead of 1 to 30. As many as fit: the oldest of a set makes room. For one thread at a time, as
+/// instead of 0.4 to 11. As many as fit: the oldest of a set makes room. For one thread at a time, as
 /// the runtime is.
 class GemmChoices {
  public:

@@ -180,6 +180,11 @@ TEST(GemmCaseTest, ReachEveryKindOfCase) {
     note("residual", x.residual == verify::ResidualCase::Separate);
     note("row scale", x.a_scale == Granularity::PerRow);
     note("column scale", x.b_scale == Granularity::PerColumn);
+    note("row blocks", x.a_scale == Granularity::PerRowBlock);
+    note("column blocks", x.b_scale == Granularity::PerColumnBlock);
+    note("blocks", x.b_scale == Granularity::PerBlock);
+    note("few rows", x.m <= 16 && x.n >= 256 && x.k >= 256);
+    note("few columns", x.n <= 16 && x.m >= 256 && x.k >= 256);
     note("fast", x.precision == Precision::Fast);
     note("tf32", x.precision == Precision::Tf32);
     note("portable", x.path == Path::Portable);
@@ -187,7 +192,7 @@ TEST(GemmCaseTest, ReachEveryKindOfCase) {
     note("special", x.contents == verify::Contents::Special);
     note("batch 3", x.batch == 3);
   }
-  EXPECT_EQ(seen.size(), 13U + 4U + 26U);
+  EXPECT_EQ(seen.size(), 19U + 4U + 31U);
 }
 
 }  // namespace
