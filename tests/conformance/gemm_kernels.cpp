@@ -40,6 +40,8 @@ void run_gemm_row(const UsableKernel& kernel, Coverage& coverage) {
         x.path = Path::Auto;
         if (!kernel.info.gates) x.gate.reset();
         if (x.precision == Precision::Tf32) x.precision = Precision::Exact;
+        if (x.a_scale == Granularity::PerRowBlock) x.a_scale = Granularity::PerRow;
+        if (x.b_scale > Granularity::PerColumn) x.b_scale = Granularity::PerColumn;
         if (kernel.info.splits_f32) {
           x.precision = Precision::Fast;
           x.reproducibility = Reproducibility::PerShape;

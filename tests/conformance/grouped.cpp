@@ -190,13 +190,15 @@ TEST_P(GroupedFuzzQuick, Passes) {
   for (std::uint64_t i = 0; i < 120; ++i) {
     const GroupedCase x = verify::make_grouped_case(kSeed, i);
     const CaseReport report = verify::run_case(runtime_, x, mode());
-    refused += report.outcome == CaseReport::Outcome::Refused ? 1 : 0;
+    const DType operands = x.product.operands;
+    const bool is_eighth = operands == DType::F8E4M3 || operands == DType::F8E5M2;
+    refused += report.outcome == CaseReport::Outcome::Refused && !is_eighth ? 1 : 0;
     EXPECT_FALSE(report.failed()) << x.to_string() << "\n  on " << report.kernel << ": "
                                   << report.detail << "\n  again: girih verify --op grouped_gemm "
                                   << "--seed " << kSeed << " --case " << i;
   }
   if (runtime_.backend() == Backend::Cpu) {
-    EXPECT_LE(refused, 6);  // tf32, one in 64 cases
+    EXPECT_LE(refused, 9);  // tf32, one in 12 cases of f32
   }
 }
 
