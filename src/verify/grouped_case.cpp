@@ -88,9 +88,12 @@ GroupedCase make_grouped_case(std::uint64_t seed, std::uint64_t index) noexcept 
   product.bias_per_batch = random.one_in(2);
   product.scales_per_batch = random.one_in(3);
   // The oracle multiplies each row once, but finishes an element of C in every group of the depth.
+  // Every group of rows has weights, be it empty.
   std::int64_t& rows = by_rows ? product.m : product.k;
   if (random.one_in(2)) rows = random.integer(0, 400);
-  while (product.m * product.product_columns() * (product.k + (by_rows ? 0 : product.products())) >
+  const std::int64_t groups = product.products();
+  while (std::max(product.m, by_rows ? groups : 0) * product.product_columns() *
+             (product.k + (by_rows ? 0 : groups)) >
          kMaxWork) {
     std::int64_t& wider = product.m > product.n ? product.m : product.n;
     std::int64_t& largest = product.k > wider ? product.k : wider;
