@@ -17,7 +17,7 @@ constexpr auto kExtents =
 constexpr auto kDepths = std::to_array<std::int64_t>(
     {1, 3, 16, 31, 63, 96, 127, 128, 129, 255, 256, 257, 383, 511, 2047, 2048, 2049});
 constexpr std::int64_t kMaxWork = 24'000'000;
-constexpr std::int64_t kMaxSkinnyWork = 6'000'000;
+constexpr std::int64_t kMaxSkinnyWork = 2'000'000;
 
 std::int64_t pick_extent(Random& random) {
   if (random.one_in(100)) return 0;
