@@ -10,8 +10,8 @@
 namespace girih::inline v0 {
 
 /// What was chosen for the latest products of one runtime, so that choosing again takes 0.1 us
-/// instead of 0.4 to 11. As many as fit: the oldest of a set makes room. For one thread at a time, as
-/// the runtime is.
+/// instead of 0.4 to 11. As many as fit: the oldest of a set makes room. For one thread at a time,
+/// as the runtime is.
 class GemmChoices {
  public:
   static constexpr std::size_t kSets = 128, kWays = 4;
