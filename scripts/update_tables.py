@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the tables of measurements from bench/results/*.json: the README's part, which sums large
-reports up by ladder, type and layout, and docs/results.md, which has every product.
+"""Writes the tables of measurements from bench/results/*.json: the README's part, which has a line for
+each report and peer, and docs/results.md, which has every product.
 
 Usage: scripts/update_tables.py           rewrite both
        scripts/update_tables.py --check   fail if either is not what the results say
@@ -14,8 +14,6 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BEGIN = "<!-- measured: begin -->"
 END = "<!-- measured: end -->"
-# A report of more products than this is summed up in the README.
-MOST_ROWS = 12
 
 
 def row(cells):
@@ -42,17 +40,21 @@ def product(shape):
     return " x ".join(map(str, extents)) + (f", {shape['batch']} times" if shape["batch"] > 1 else "")
 
 
-def heading(report):
-    host = f"{report['threads']} threads, " if report["backend"] == "cpu" else ""
+def modes_of(report):
     epilogue = report["epilogue"]
     ends = [name for name, there in (("scales", epilogue.get("scales", False)), ("bias", epilogue["bias"]),
                                      (epilogue["activation"], epilogue["activation"] != "none"))
             if there]
     precision = report["precision"]
-    modes = [text for text in (f"precision {precision}" if precision != "exact" else "",
-                               report["reproducibility"] if report["reproducibility"] != "per-shape"
-                               else "", "with " + " and ".join(ends) if ends else "",
-                               "replayed" if report["submission"] == "replay" else "") if text]
+    return [text for text in (f"precision {precision}" if precision != "exact" else "",
+                              report["reproducibility"] if report["reproducibility"] != "per-shape"
+                              else "", "with " + " and ".join(ends) if ends else "",
+                              "replayed" if report["submission"] == "replay" else "") if text]
+
+
+def heading(report):
+    host = f"{report['threads']} threads, " if report["backend"] == "cpu" else ""
+    modes = modes_of(report)
     return (f"{report['device']}, {report['backend']}, {host}{''.join(m + ', ' for m in modes)}"
             f"commit {report['commit']}, {report['rounds']} interleaved rounds. Ratio: the peer's "
             "time over girih's, median and 95 % interval; above 1 girih is faster.")
@@ -86,19 +88,6 @@ def every_product(report):
                  + (["largest error", "its"] if errors else []), rows)
 
 
-def summed_up(report):
-    """A row for each ladder, type and layout."""
-    peers = list(report["geometric_mean_ratio"])
-    titles = ["ladder", "type"]
-    for peer in peers:
-        titles += [f"against {peer}", "least"]
-    rows = [[group["ladder"], f"{group['dtype']} {group['layout']}"]
-            + [f"{group[which].get(peer, 0):.3f}" for peer in peers
-               for which in ("geometric_mean_ratio", "least_ratio")]
-            for group in report["groups"]]
-    return table(titles, rows)
-
-
 def cost_ratios(report):
     """What the epilogue costs over what it costs the peer: the geometric mean over the shapes whose
     costs are above 0 in both intervals."""
@@ -112,21 +101,18 @@ def cost_ratios(report):
     return {name: math.exp(statistics.mean(each)) for name, each in logs.items()}
 
 
-def gemm(path, report, whole):
+def gemm(path, report):
     means = ", ".join(f"{name} {mean:.2f} (least {report['least_ratio'][name]:.2f})"
                       for name, mean in report["geometric_mean_ratio"].items())
-    is_small = len(report["shapes"]) <= MOST_ROWS
-    body = every_product(report) if whole or is_small else summed_up(report)
-    more = "" if whole or is_small else " Every product: `docs/results.md`."
     costs = ", ".join(f"{name} {ratio:.2f}" for name, ratio in cost_ratios(report).items())
     costs = f"Cost of the epilogue over the peer's, where it can be told from 0: {costs}. " if costs else ""
     missing = (f"{len(report['failures'])} products could not be timed. "
                if report["failures"] else "")
-    return "\n".join([heading(report), "", *body, "",
-                      f"{f'Geometric mean: {means}. ' if means else ''}{costs}{missing}From `{path.relative_to(ROOT)}`.{more}"])
+    return "\n".join([heading(report), "", *every_product(report), "",
+                      f"{f'Geometric mean: {means}. ' if means else ''}{costs}{missing}From `{path.relative_to(ROOT)}`."])
 
 
-def cold(path, report, _):
+def cold(path, report):
     def text(interval):
         return (f"{interval['median'] * 1e3:.1f} ms ({interval['low'] * 1e3:.1f} .. "
                 f"{interval['high'] * 1e3:.1f})")
@@ -137,7 +123,7 @@ def cold(path, report, _):
     return "".join(parts) + f". From `{path.relative_to(ROOT)}`."
 
 
-def grouped(path, report, _):
+def grouped(path, report):
     rows = []
     for shape in report["shapes"]:
         for peer in shape["peers"]:
@@ -157,7 +143,7 @@ def grouped(path, report, _):
                       f"Geometric mean: {means}. From `{path.relative_to(ROOT)}`."])
 
 
-def elementwise(path, report, _):
+def elementwise(path, report):
     rows = []
     for shape in report["shapes"]:
         types = " to ".join(dict.fromkeys((shape["dtype"], shape["out_dtype"])))
@@ -179,27 +165,68 @@ KINDS = {"girih-bench-gemm-2": gemm, "girih-bench-grouped-1": grouped, "girih-be
          "girih-bench-elementwise-1": elementwise}
 
 
-def tables(whole):
-    found = []
+def reports():
     for path in sorted((ROOT / "bench" / "results").glob("*.json")):
         report = json.loads(path.read_text(encoding="utf-8"))
         if report["schema"] not in KINDS:
             sys.exit(f"{path}: schema {report['schema']} is not known")
-        found.append(KINDS[report["schema"]](path, report, whole))
-    return found
+        yield path, report
+
+
+def named(values):
+    return ", ".join(dict.fromkeys(values))
+
+
+def what(report):
+    """What a report is about, in a few words."""
+    types = named(shape["dtype"] for shape in report["shapes"])
+    if report["schema"] == "girih-bench-elementwise-1":
+        return f"{named(shape['op'] for shape in report['shapes'])} of {types}"
+    if report["schema"] == "girih-bench-grouped-1":
+        return f"grouped products, {types}"
+    words = [types + " " + named(shape["layout"] for shape in report["shapes"]), *modes_of(report)]
+    ladders = [group["ladder"] for group in report["groups"] if group["ladder"]]
+    return ", ".join(word for word in words if word != "replayed") + (
+        f": {named(ladders)}" if ladders else "")
+
+
+def summary_rows(path, report):
+    """A row for each peer: the geometric mean of its ratios and the least."""
+    ratios = {}
+    for shape in report["shapes"]:
+        for peer in shape["peers"]:
+            ratios.setdefault(peer["name"], []).append(peer["ratio"]["median"])
+    device = f"{report['device']}, {report['backend']}"
+    for peer, each in ratios.items():
+        mean = math.exp(statistics.mean(map(math.log, each)))
+        yield [what(report), device, len(each), peer, f"{mean:.2f}", f"{min(each):.2f}",
+               f"`{path.name}`"]
+
+
+def summary():
+    rows, lines = [], []
+    for path, report in reports():
+        if report["schema"] == "girih-bench-cold-1":
+            lines.append(cold(path, report))
+        else:
+            rows += summary_rows(path, report)
+    titles = ["timed", "on", "cases", "against", "mean ratio", "least", "`bench/results/`"]
+    return "\n\n".join(["Ratio: the peer's time over girih's in the same interleaved rounds; above 1 girih "
+                        "is faster. Geometric means of medians. Every case, with its interval: "
+                        "[results](docs/results.md).", "\n".join(table(titles, rows)), *lines])
 
 
 def wanted_readme(text):
     if BEGIN not in text or END not in text:
         sys.exit("README.md has no place for measured tables")
-    body = "\n\n".join(tables(False)) or "Nothing measured yet."
     head, rest = text.split(BEGIN, 1)
-    return f"{head}{BEGIN}\n{body}\n{END}{rest.split(END, 1)[1]}"
+    return f"{head}{BEGIN}\n{summary()}\n{END}{rest.split(END, 1)[1]}"
 
 
 def wanted_results():
     return "\n\n".join(["# Results", "Written by `scripts/update_tables.py` from `bench/results`; "
-                        "[measuring](measuring.md) has the method.", *tables(True)]) + "\n"
+                        "[measuring](measuring.md) has the method.",
+                        *(KINDS[report["schema"]](path, report) for path, report in reports())]) + "\n"
 
 
 def main():

@@ -60,7 +60,8 @@ GemmProblem cuda_gate_product(const GemmProblem& problem, std::int64_t batch,
   product.c = {.dtype = DType::F32,
                .row_stride = sums_ld(problem),
                .column_stride = 1,
-               .batch_stride = m * sums_ld(problem)};
+               // Sums past 64 bits are past any workspace: their plan is refused by its bytes.
+               .batch_stride = checked_mul(m, sums_ld(problem)).value_or(0)};
   product.alpha = {.value = problem.skips_product() ? 0.0F : 1.0F};
   product.bias.reset();
   product.residual.reset();

@@ -93,7 +93,7 @@ void note_wgmma(const GemmProblem& problem, const GemmSelection& choice, int spl
 }
 
 void note_parts(const GemmProblem& problem, std::vector<std::string>& notes) {
-  if (problem.skips_product()) return;
+  if (problem.skips_product() || problem.is_empty()) return;
   notes.emplace_back(
       "operands are split into three bf16 parts each, and six products of parts added");
   notes.emplace_back(
@@ -108,7 +108,7 @@ void note_parts(const GemmProblem& problem, std::vector<std::string>& notes) {
 }
 
 void note_mma(const GemmProblem& problem, std::vector<std::string>& notes) {
-  if (problem.skips_product()) return;
+  if (problem.skips_product() || problem.is_empty()) return;
   const bool is_decoded = problem.a.dtype == DType::F8E4M3 || problem.a.dtype == DType::F8E5M2;
   if (is_decoded) notes.emplace_back("operands become f16 on the way, exactly");
   if (!is_decoded && !cuda_mma_a(problem).copied) {
@@ -154,7 +154,7 @@ void note_metal(const GemmProblem& problem, const GemmSelection& choice,
   if (choice.kernel->reduction == Reduction::SimdgroupF32 && problem.a.dtype == DType::F32) {
     notes.emplace_back("exact f32 stays off the matrix unit, which multiplies it as tf32");
   }
-  if (choice.kernel->path != Path::Matrix || problem.skips_product()) return;
+  if (choice.kernel->path != Path::Matrix || problem.skips_product() || problem.is_empty()) return;
   const MetalParts parts = metal_parts(problem, *choice.kernel);
   if (parts == MetalParts::Rounded) notes.emplace_back("operands are rounded to tf32 first");
   if (parts == MetalParts::Split) {

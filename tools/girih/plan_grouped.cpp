@@ -85,7 +85,9 @@ Result<GroupedGemmProblem> make_problem(const GroupedOptions& options) {
   spec.product.gate = gate;
   spec.product.precision = product.precision;
   spec.product.path = product.path;
-  spec.offsets = {DType::I32, {groups->count + 1}, {1}, 0};
+  const std::optional<std::int64_t> bounds = checked_add(groups->count, 1);
+  if (!bounds) return error(Code::InvalidOption, "groups are {}, too many", groups->count);
+  spec.offsets = {DType::I32, {*bounds}, {1}, 0};
   return check(spec);
 }
 

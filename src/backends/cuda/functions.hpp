@@ -17,7 +17,7 @@ class Functions {
   Functions(PFN_cuFuncLoad_v12040 load_function, bool may_overlap) noexcept
       : load_(load_function), may_overlap_(may_overlap) {}
 
-  /// DeviceFailed, too, if the launch relies on what only code made for 9.0 does.
+  /// BackendUnavailable if the launch relies on what only code made for 9.0 does.
   Status require(const Launch& launch) noexcept;
   /// True if a kernel may be set up while the one before it drains.
   [[nodiscard]] bool may_overlap() const noexcept { return may_overlap_; }
