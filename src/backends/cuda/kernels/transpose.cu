@@ -12,11 +12,9 @@ struct Tile {
   char* destination;
 };
 __device__ __forceinline__ Tile tile_of(const TransposeParams& p, int side) {
-  const std::uint32_t beside = quotient(blockIdx.x, p.tiles_x), row = quotient(beside, p.tiles_y);
-  const MoveOffsets at = offsets_of(p.outer, row);
-  return {std::int64_t{blockIdx.x - beside * p.tiles_x.value} * side,
-          std::int64_t{beside - row * p.tiles_y.value} * side,
-          static_cast<const char*>(p.source) + at.source,
+  const TilePlace place = tile_place(p, blockIdx.x, side);
+  const MoveOffsets at = offsets_of(p.outer, place.row);
+  return {place.x, place.y, static_cast<const char*>(p.source) + at.source,
           static_cast<char*>(p.destination) + at.destination};
 }
 
@@ -142,7 +140,7 @@ __device__ __forceinline__ void load_piece(const char* row, std::int64_t x, std:
     load_words<4>(word, around);
     if (shift != 0) {
       load_words<4>(word + 16, around + 4);
-      shift_words<kBytes, 4, 4>(around, shift);
+      shift_words<kBytes, 4>(around, shift);
     }
 #pragma unroll
     for (int i = 0; i < 4; ++i) words[i] = around[i];
