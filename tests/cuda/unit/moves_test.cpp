@@ -113,9 +113,9 @@ class Host final : public cuda::LaunchSink {
       expect_aligned(to + std::int64_t{e} * unit.destination_bytes, unit.written());
       if (unit.source_bytes != 0) {
         const char* const word = from + std::int64_t{e} * unit.source_bytes - place.shift;
-        expect_aligned(word, unit.word());
+        expect_aligned(word, unit.read());
         EXPECT_GE(word, from) << "what is read stays in the row";
-        EXPECT_LE(word + unit.read() + (place.shift != 0 ? unit.word() : 0),
+        EXPECT_LE(word + unit.read() + (place.shift != 0 ? unit.read() : 0),
                   from + std::int64_t{elements} * unit.source_bytes);
       }
       for (int j = 0; j < unit.elements; ++j) element(e + j);
@@ -128,13 +128,10 @@ class Host final : public cuda::LaunchSink {
     const auto& p = *static_cast<const TransposeParams*>(launch.params);
     EXPECT_EQ(launch.grid.x, p.tiles);
     for (std::uint32_t unit = 0; unit < p.tiles; ++unit) {
-      const std::uint32_t beside = cuda::quotient(unit, p.tiles_x),
-                          row = cuda::quotient(beside, p.tiles_y);
-      const cuda::MoveOffsets at = cuda::offsets_of(p.outer, row);
+      const cuda::TilePlace place = cuda::tile_place(p, unit, side);
+      const cuda::MoveOffsets at = cuda::offsets_of(p.outer, place.row);
       visit(p, static_cast<const char*>(p.source) + at.source,
-            static_cast<char*>(p.destination) + at.destination,
-            std::int64_t{unit - beside * p.tiles_x.value} * side,
-            std::int64_t{beside - row * p.tiles_y.value} * side);
+            static_cast<char*>(p.destination) + at.destination, place.x, place.y);
     }
   }
   void transpose_some(const TransposeParams& p, const char* from, char* to, int bytes,

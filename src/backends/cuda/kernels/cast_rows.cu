@@ -5,6 +5,7 @@
 
 #include "backends/cuda/kernels/move_kernels.hpp"
 #include "backends/cuda/kernels/move_rows.cuh"
+#include "backends/cuda/kernels/skinny_instructions.cuh"
 #include "core/small_float.hpp"
 
 namespace girih::inline v0::cuda {
@@ -59,17 +60,17 @@ __device__ __forceinline__ float widened(std::uint32_t bits) {
 
 // Of what does not overflow: the instruction saturates.
 template <Element kType>
-__device__ __forceinline__ std::uint32_t eighth(float x) {
+__device__ __forceinline__ std::uint32_t eighths(float low, float high) {
 #if __CUDA_ARCH__ >= 890
   std::uint16_t pair;
   if constexpr (kType == Element::F8E4M3) {
-    asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(0.0f), "f"(x));
+    asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(high), "f"(low));
   } else {
-    asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(0.0f), "f"(x));
+    asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(high), "f"(low));
   }
   return pair;
 #else
-  return narrow<kFormat<kType>>(x);
+  return narrow<kFormat<kType>>(low) | narrow<kFormat<kType>>(high) << 8;
 #endif
 }
 template <Element kType>
@@ -81,21 +82,60 @@ __device__ __forceinline__ std::uint32_t narrowed(float x) {
     return x != x ? narrowed_nan<kBf16>(bits) : __bfloat16_as_ushort(__float2bfloat16_rn(x));
   } else if constexpr (kType == Element::F16) {
     return x != x ? narrowed_nan<kF16>(bits) : __half_as_ushort(__float2half_rn(x));
-  } else if constexpr (kType == Element::F8E4M3) {
-    return fabsf(x) <= 464.0f ? eighth<kType>(x) : narrowed_nan<kF8E4M3>(bits);
   } else {
-    const std::uint32_t infinity = bits >> 24 & 0x80u | 0x7Cu;
-    const std::uint32_t large = x != x ? narrowed_nan<kF8E5M2>(bits) : infinity;
-    return fabsf(x) < 61440.0f ? eighth<kType>(x) : large;
+    return narrow<kFormat<kType>>(x);
+  }
+}
+
+// Plain elements, which the instructions for pairs convert: up to this size, and no NaN.
+template <Element kType>
+constexpr float kLargest = kType == Element::F8E4M3   ? 464.0f
+                           : kType == Element::F8E5M2 ? 61439.996f
+                                                      : __builtin_huge_valf();
+
+/// Elements `i` and `i + 1`, i even; NaN become some NaN.
+template <Element kType>
+__device__ __forceinline__ void widen_two(const std::uint32_t* words, int i, float& low,
+                                          float& high) {
+  if constexpr (kType == Element::F32) {
+    low = __uint_as_float(words[i]), high = __uint_as_float(words[i + 1]);
+  } else if constexpr (kType == Element::BF16) {
+    low = __uint_as_float(words[i / 2] << 16), high = __uint_as_float(words[i / 2] & 0xFFFF0000u);
+  } else {
+    std::uint32_t pair = words[i / 2];
+    if constexpr (kSize<kType> == 1) {
+      pair = i % 4 == 0 ? widen_pair<kType, false>(words[i / 4])
+                        : widen_pair<kType, true>(words[i / 4]);
+    }
+    low = __half2float(__ushort_as_half(static_cast<unsigned short>(pair)));
+    high = __half2float(__ushort_as_half(static_cast<unsigned short>(pair >> 16)));
+  }
+}
+
+/// Of plain elements.
+template <Element kType, int kElements, int kWords>
+__device__ __forceinline__ void narrow_all(const float (&x)[kElements],
+                                           std::uint32_t (&words)[kWords]) {
+#pragma unroll
+  for (int i = 0; i < kElements; i += 2) {
+    if constexpr (kType == Element::F32) {
+      words[i] = __float_as_uint(x[i]), words[i + 1] = __float_as_uint(x[i + 1]);
+    } else if constexpr (kType == Element::BF16) {
+      const __nv_bfloat162 pair = __floats2bfloat162_rn(x[i], x[i + 1]);
+      words[i / 2] = *reinterpret_cast<const std::uint32_t*>(&pair);
+    } else if constexpr (kType == Element::F16) {
+      const __half2 pair = __floats2half2_rn(x[i], x[i + 1]);
+      words[i / 2] = *reinterpret_cast<const std::uint32_t*>(&pair);
+    } else {
+      const std::uint32_t pair = eighths<kType>(x[i], x[i + 1]);
+      words[i / 4] = i % 4 == 0 ? pair : words[i / 4] | pair << 16;
+    }
   }
 }
 
 template <Element kFrom, Element kTo>
 struct Cast {
   static constexpr RowUnit kUnit = row_unit(kSize<kFrom>, kSize<kTo>);
-  static constexpr int kOfRead = 4 / kSize<kFrom>, kOfWritten = 4 / kSize<kTo>;
-  static constexpr std::uint32_t kMask =
-      kSize<kFrom> == 4 ? ~0u : (1u << (8 * kSize<kFrom> % 32)) - 1;
   __device__ explicit Cast(const RowParams&) {}
   __device__ static void element(const char* from, char* to) {
     using From = typename Bytes<kSize<kFrom>>::Type;
@@ -104,17 +144,17 @@ struct Cast {
         static_cast<To>(narrowed<kTo>(widened<kFrom>(*reinterpret_cast<const From*>(from))));
   }
   template <int kWords>
-  __device__ static void unit(const std::uint32_t* read, std::uint32_t (&written)[kWords]) {
+  __device__ static bool unit(const std::uint32_t* read, std::uint32_t (&written)[kWords]) {
+    constexpr int kElements = kUnit.elements;
+    float x[kElements];
+    bool is_plain = true;
 #pragma unroll
-    for (int w = 0; w < kWords; ++w) {
-      written[w] = 0;
-#pragma unroll
-      for (int e = 0; e < kOfWritten; ++e) {
-        const int i = w * kOfWritten + e;
-        const std::uint32_t bits = read[i / kOfRead] >> (i % kOfRead * 8 * kSize<kFrom>)&kMask;
-        written[w] |= narrowed<kTo>(widened<kFrom>(bits)) << (e * 8 * kSize<kTo>);
-      }
+    for (int i = 0; i < kElements; i += 2) {
+      widen_two<kFrom>(read, i, x[i], x[i + 1]);
+      is_plain = is_plain && fabsf(x[i]) <= kLargest<kTo> && fabsf(x[i + 1]) <= kLargest<kTo>;
     }
+    if (is_plain) narrow_all<kTo>(x, written);
+    return is_plain;
   }
 };
 

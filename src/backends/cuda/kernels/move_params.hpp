@@ -34,8 +34,8 @@ constexpr MoveOffsets offsets_of(const OuterDimensions& outer, std::uint32_t row
   return at;
 }
 
-/// What a thread of a move of rows takes at once: so many elements that one aligned access writes
-/// them, `in_flight` times.
+/// What a thread of a move of rows takes at once: the elements of 16 bytes of the wider side,
+/// `in_flight` times.
 struct RowUnit {
   int source_bytes = 0;  ///< of an element; 0: a fill
   int destination_bytes = 0;
@@ -44,14 +44,10 @@ struct RowUnit {
 
   [[nodiscard]] constexpr int written() const { return elements * destination_bytes; }
   [[nodiscard]] constexpr int read() const { return elements * source_bytes; }
-  /// Bytes of one access to the source.
-  [[nodiscard]] constexpr int word() const { return read() < 16 ? read() : 16; }
 };
 constexpr RowUnit row_unit(int source_bytes, int destination_bytes) {
-  // Eight elements of f32 are two accesses; sixteen would leave their lines to four.
-  const int elements = destination_bytes == 1 && source_bytes > 1 ? 8 : 16 / destination_bytes;
-  const int read = elements * source_bytes;
-  return {source_bytes, destination_bytes, elements, read > 16 ? 2 : read < 8 && read > 0 ? 8 : 4};
+  const int wider = source_bytes > destination_bytes ? source_bytes : destination_bytes;
+  return {source_bytes, destination_bytes, 16 / wider, 2};
 }
 
 /// Rows whose elements are neighbours on both sides, at any alignment, in pieces that `lanes`
@@ -69,11 +65,12 @@ struct RowParams {
   std::uint64_t pattern = 0;  ///< of a fill, one element's repeated to fill the word
 };
 
-/// How one row divides: elements before the units, units, elements behind them. The source's unit
-/// is read as the words around it, of which none reaches out of the row.
+/// How one row divides: elements before the units, units, elements behind them. A unit is written
+/// at a multiple of its size, and read as the one or two that lie at multiples of theirs, none of
+/// which reaches out of the row.
 struct RowPlace {
   int head = 0, units = 0, tail = 0;
-  int shift = 0;  ///< bytes from the beginning of an aligned word to that of a unit of the source
+  int shift = 0;  ///< bytes that a unit of the source lies behind a multiple of its size
   int skip = 0;   ///< units before the first that the first piece would have
 };
 constexpr RowPlace row_place(const RowUnit& unit, std::uintptr_t source, std::uintptr_t destination,
@@ -86,10 +83,10 @@ constexpr RowPlace row_place(const RowUnit& unit, std::uintptr_t source, std::ui
   if (unit.source_bytes != 0) {
     const auto first = static_cast<std::uint32_t>(source) +
                        static_cast<std::uint32_t>(place.head * unit.source_bytes);
-    place.shift = static_cast<int>(first % static_cast<std::uint32_t>(unit.word()));
+    place.shift = static_cast<int>(first % static_cast<std::uint32_t>(unit.read()));
     if (place.shift > place.head * unit.source_bytes) place.head += unit.elements;
     if (place.shift > 0) {
-      const int behind = (elements - place.head) - (unit.word() - place.shift) / unit.source_bytes;
+      const int behind = (elements - place.head) - (unit.read() - place.shift) / unit.source_bytes;
       units = behind / unit.elements;
       if (behind < 0) units = 0;
     }
@@ -120,6 +117,17 @@ struct TransposeParams {
   Divisor tiles_x, tiles_y;
 };
 
+struct TilePlace {
+  std::int64_t x, y;  ///< of its first element
+  std::uint32_t row;  ///< of the outer dimensions
+};
+// Neighbouring tiles lie along y, where they are written: 0.93 of memcpy, and 0.87 along x.
+constexpr TilePlace tile_place(const TransposeParams& p, std::uint32_t tile, int side) {
+  const std::uint32_t beside = quotient(tile, p.tiles_y), row = quotient(beside, p.tiles_x);
+  return {std::int64_t{beside - row * p.tiles_x.value} * side,
+          std::int64_t{tile - beside * p.tiles_y.value} * side, row};
+}
+
 // A transpose of rows that begin at multiples of 16 bytes on both sides: each thread turns a square
 // of 16 bytes by as many rows in its registers. A block of squares, 8 warps of 4 by 8, is 16
 // squares along x and as many along y: every store of a warp is of whole 128-byte lines, every load
@@ -129,7 +137,7 @@ struct SquarePlace {
 };
 constexpr SquarePlace square_place(int thread) {
   const int lane = thread % 32, warp = thread / 32;
-  return {warp % 4 * 4 + lane % 4, warp / 4 * 8 + lane / 4};
+  return {warp % 2 * 8 + lane % 8, warp / 2 * 4 + lane / 8};
 }
 constexpr int square_side(int bytes) {
   return 16 / bytes;

@@ -1,5 +1,5 @@
 #pragma once
-// Moves of rows: units of 16 bytes, or what becomes them, at any alignment of either side.
+// Moves of rows at any alignment of either side.
 
 #include "backends/cuda/kernels/move_params.hpp"
 
@@ -42,23 +42,24 @@ __device__ __forceinline__ void load_words(const char* from, std::uint32_t* word
 }
 template <int kWords>
 __device__ __forceinline__ void store_words(char* to, const std::uint32_t (&words)[kWords]) {
-  static_assert(kWords == 2 || kWords == 4);
-  if constexpr (kWords == 4) {
+  static_assert(kWords == 1 || kWords == 2 || kWords == 4);
+  if constexpr (kWords == 1) {
+    *reinterpret_cast<std::uint32_t*>(to) = words[0];
+  } else if constexpr (kWords == 4) {
     *reinterpret_cast<uint4*>(to) = {words[0], words[1], words[2], words[3]};
   } else {
     *reinterpret_cast<uint2*>(to) = {words[0], words[1]};
   }
 }
 
-/// The words that begin `shift` bytes behind those loaded, of which the last came with the rest of
-/// one access. kElement bytes divide `shift`.
-template <int kElement, int kWords, int kExtra>
-__device__ __forceinline__ void shift_words(std::uint32_t (&x)[kWords + kExtra], int shift) {
+/// The words that begin `shift` bytes behind those loaded. kElement bytes divide `shift`.
+template <int kElement, int kWords>
+__device__ __forceinline__ void shift_words(std::uint32_t (&x)[2 * kWords], int shift) {
 #pragma unroll
-  for (int by = kExtra / 2; by > 0; by /= 2) {
+  for (int by = kWords / 2; by > 0; by /= 2) {
 #pragma unroll
     for (int i = 0; i < kWords + by; ++i) {
-      if (i + by < kWords + kExtra && (shift & 4 * by) != 0) x[i] = x[i + by];
+      if (i + by < 2 * kWords && (shift & 4 * by) != 0) x[i] = x[i + by];
     }
   }
   if constexpr (kElement < 4) {
@@ -69,12 +70,12 @@ __device__ __forceinline__ void shift_words(std::uint32_t (&x)[kWords + kExtra],
   }
 }
 
-/// Units of Value::kUnit. Value::unit makes the words that one writes of those that it reads,
-/// Value::element moves one element.
+/// Units of Value::kUnit. Value::unit makes the words that one writes of those that it reads, or
+/// returns false where its elements need Value::element, which moves one.
 template <class Value>
 __global__ void __launch_bounds__(kMoveThreads) move_rows(const __grid_constant__ RowParams p) {
   constexpr RowUnit kUnit = Value::kUnit;
-  constexpr int kReads = kUnit.read() / 4, kWrites = kUnit.written() / 4, kExtra = kUnit.word() / 4,
+  constexpr int kReads = kUnit.read() / 4, kWrites = kUnit.written() / 4,
                 kInFlight = kUnit.in_flight;
   const std::uint32_t thread = blockIdx.x * kMoveThreads + threadIdx.x;
   const std::uint32_t piece = thread >> p.lanes_log2;
@@ -84,50 +85,51 @@ __global__ void __launch_bounds__(kMoveThreads) move_rows(const __grid_constant_
   const MoveOffsets at = offsets_of(p.outer, row);
   const char* source = static_cast<const char*>(p.source) + at.source;
   char* destination = static_cast<char*>(p.destination) + at.destination;
+  const int elements = static_cast<int>(p.elements), lanes = static_cast<int>(p.lanes),
+            lane = static_cast<int>(thread % p.lanes);
   const RowPlace place = row_place(kUnit, reinterpret_cast<std::uintptr_t>(source),
-                                   reinterpret_cast<std::uintptr_t>(destination),
-                                   static_cast<int>(p.elements), p.line);
-  const int lane = static_cast<int>(thread % p.lanes), lanes = static_cast<int>(p.lanes);
-  const Value value(p);
-  if (of_row == 0) {
-    for (int e = lane; e < place.head; e += lanes) {
-      value.element(source + std::int64_t{e} * kUnit.source_bytes,
-                    destination + std::int64_t{e} * kUnit.destination_bytes);
-    }
-  }
-  if (of_row + 1 == p.row_pieces.value) {
-    for (int e = static_cast<int>(p.elements) - 1 - lane;
-         e >= static_cast<int>(p.elements) - place.tail; e -= lanes) {
-      value.element(source + std::int64_t{e} * kUnit.source_bytes,
-                    destination + std::int64_t{e} * kUnit.destination_bytes);
-    }
-  }
-
+                                   reinterpret_cast<std::uintptr_t>(destination), elements, p.line);
   const int first = static_cast<int>(of_row) * lanes * kInFlight + lane - place.skip;
-  source += std::int64_t{place.head} * kUnit.source_bytes - place.shift +
-            std::int64_t{first} * kUnit.read();
-  destination +=
-      std::int64_t{place.head} * kUnit.destination_bytes + std::int64_t{first} * kUnit.written();
-  std::uint32_t words[kInFlight][kReads > 0 ? kReads + kExtra : 1];
+
+  const std::int64_t unit = std::int64_t{first} * kUnit.elements + place.head;
+  const char* const from = source + unit * kUnit.source_bytes - place.shift;
+  std::uint32_t words[kInFlight][kReads > 0 ? 2 * kReads : 1];
+  if constexpr (kReads > 0) {
 #pragma unroll
-  for (int i = 0; i < kInFlight; ++i) {
-    if (first + i * lanes < 0 || first + i * lanes >= place.units) continue;
-    const char* const from = source + i * lanes * kUnit.read();
-    if constexpr (kReads > 0) {
-#pragma unroll
-      for (int w = 0; w < kReads; w += kExtra) load_words<kExtra>(from + 4 * w, words[i] + w);
-      if (place.shift != 0) load_words<kExtra>(from + 4 * kReads, words[i] + kReads);
+    for (int i = 0; i < kInFlight; ++i) {
+      if (first + i * lanes < 0 || first + i * lanes >= place.units) continue;
+      load_words<kReads>(from + i * lanes * kUnit.read(), words[i]);
+      if (place.shift != 0) {
+        load_words<kReads>(from + (i * lanes + 1) * kUnit.read(), words[i] + kReads);
+      }
     }
   }
+  // Meanwhile what lies around the units: the first piece has what is before them, the last what is
+  // behind them.
+  const Value value(p);
+  const auto move_element = [&](std::int64_t e) {
+    value.element(source + e * kUnit.source_bytes, destination + e * kUnit.destination_bytes);
+  };
+  const int heads = of_row == 0 ? place.head : 0,
+            others = heads + (of_row + 1 == p.row_pieces.value ? place.tail : 0);
+#pragma unroll 1
+  for (int i = lane; i < others; i += lanes) {
+    move_element(i < heads ? i : elements - others + i);
+  }
+  char* const to = destination + unit * kUnit.destination_bytes;
 #pragma unroll
   for (int i = 0; i < kInFlight; ++i) {
     if (first + i * lanes < 0 || first + i * lanes >= place.units) continue;
     if constexpr (kReads > 0) {
-      if (place.shift != 0) shift_words<kUnit.source_bytes, kReads, kExtra>(words[i], place.shift);
+      if (place.shift != 0) shift_words<kUnit.source_bytes, kReads>(words[i], place.shift);
     }
     std::uint32_t written[kWrites];
-    value.unit(words[i], written);
-    store_words(destination + i * lanes * kUnit.written(), written);
+    if (value.unit(words[i], written)) {
+      store_words(to + i * lanes * kUnit.written(), written);
+      continue;
+    }
+#pragma unroll 1
+    for (int e = 0; e < kUnit.elements; ++e) move_element(unit + i * lanes * kUnit.elements + e);
   }
 }
 

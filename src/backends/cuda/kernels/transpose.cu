@@ -12,11 +12,9 @@ struct Tile {
   char* destination;
 };
 __device__ __forceinline__ Tile tile_of(const TransposeParams& p, int side) {
-  const std::uint32_t beside = quotient(blockIdx.x, p.tiles_x), row = quotient(beside, p.tiles_y);
-  const MoveOffsets at = offsets_of(p.outer, row);
-  return {std::int64_t{blockIdx.x - beside * p.tiles_x.value} * side,
-          std::int64_t{beside - row * p.tiles_y.value} * side,
-          static_cast<const char*>(p.source) + at.source,
+  const TilePlace place = tile_place(p, blockIdx.x, side);
+  const MoveOffsets at = offsets_of(p.outer, place.row);
+  return {place.x, place.y, static_cast<const char*>(p.source) + at.source,
           static_cast<char*>(p.destination) + at.destination};
 }
 
@@ -127,31 +125,21 @@ __global__ void __launch_bounds__(kMoveThreads)
   }
 }
 
-/// Elements `x` to x + N of a row, of which those from p.x on, and before 0, don't exist, as one
-/// piece of 16 bytes.
+/// Whether a row of so many bytes has the one or two words of 16 bytes around 16 that begin `shift`
+/// bytes behind the first.
+__device__ __forceinline__ bool has_words(std::int64_t first, int shift, std::int64_t bytes) {
+  return first >= shift && first - shift + (shift != 0 ? 32 : 16) <= bytes;
+}
+
+/// A piece at the ends of a row, of which `count` elements exist.
 template <int kBytes>
-__device__ __forceinline__ void load_piece(const char* row, std::int64_t x, std::int64_t of_row,
-                                           std::uint32_t (&words)[4]) {
+__device__ __forceinline__ void load_some(const char* from, std::int64_t count,
+                                          std::uint32_t (&words)[4]) {
   using T = typename Bytes<kBytes>::Type;
-  constexpr int kPiece = 16 / kBytes;
-  const char* const from = row + x * kBytes;
-  const int shift = static_cast<int>(reinterpret_cast<std::uintptr_t>(from) % 16);
-  const char* const word = from - shift;
-  if (word >= row && word + (shift != 0 ? 32 : 16) <= row + of_row * kBytes) {
-    std::uint32_t around[8];
-    load_words<4>(word, around);
-    if (shift != 0) {
-      load_words<4>(word + 16, around + 4);
-      shift_words<kBytes, 4, 4>(around, shift);
-    }
+  T elements[16 / kBytes] = {};
 #pragma unroll
-    for (int i = 0; i < 4; ++i) words[i] = around[i];
-    return;
-  }
-  T elements[kPiece];
-#pragma unroll
-  for (int e = 0; e < kPiece; ++e) {
-    if (x + e < of_row) elements[e] = reinterpret_cast<const T*>(from)[e];
+  for (int e = 0; e < 16 / kBytes; ++e) {
+    if (e < count) elements[e] = reinterpret_cast<const T*>(from)[e];
   }
   pack<T>(elements, words);
 }
@@ -159,7 +147,7 @@ __device__ __forceinline__ void load_piece(const char* row, std::int64_t x, std:
 // Pieces of 16 bytes on both sides at any alignment: each column x writes those that lie at
 // multiples of 16 bytes of the destination, so that it begins up to a piece before the tile's first
 // y.
-template <int kBytes>
+template <int kBytes, int kBatch = 2>  // of pieces under way
 __global__ void __launch_bounds__(kMoveThreads)
     transpose_tiles(const __grid_constant__ TransposeParams p) {
   using T = typename Bytes<kBytes>::Type;
@@ -168,16 +156,41 @@ __global__ void __launch_bounds__(kMoveThreads)
   extern __shared__ __align__(16) unsigned char shared[];
   const Tile tile = tile_of(p, kSide);
   const std::int64_t first_y = tile.y - (kPiece - 1);
-#pragma unroll 4
-  for (int i = threadIdx.x; i < kRows * kPieces; i += kMoveThreads) {
-    const int row = i / kPieces, piece = i % kPieces;
-    const std::int64_t y = first_y + row, x = tile.x + piece * kPiece;
-    if (y < 0 || y >= p.y || x >= p.x) continue;
-    std::uint32_t words[4];
-    load_piece<kBytes>(tile.source + y * p.source_row, x, p.x, words);
-    store_words(reinterpret_cast<char*>(shared) + row * tile_pitch(kBytes) +
-                    tile_piece(row / kPiece, piece),
-                words);
+#pragma unroll 1
+  for (int i = threadIdx.x; i < kRows * kPieces; i += kBatch * kMoveThreads) {
+    const char* from[kBatch];
+    std::int64_t left[kBatch];
+    int shift[kBatch];
+    std::uint32_t words[kBatch][8];
+    bool whole[kBatch];
+#pragma unroll
+    for (int j = 0; j < kBatch; ++j) {
+      const int row = (i + j * kMoveThreads) / kPieces, piece = (i + j * kMoveThreads) % kPieces;
+      const std::int64_t y = first_y + row, x = tile.x + piece * kPiece;
+      left[j] = row < kRows && y >= 0 && y < p.y ? p.x - x : 0;
+      from[j] = tile.source + y * p.source_row + x * kBytes;
+      shift[j] = static_cast<int>(reinterpret_cast<std::uintptr_t>(from[j]) % 16);
+      whole[j] = left[j] > 0 && has_words(x * kBytes, shift[j], p.x * kBytes);
+      if (!whole[j]) continue;
+      load_words<4>(from[j] - shift[j], words[j]);
+      if (shift[j] != 0) load_words<4>(from[j] - shift[j] + 16, words[j] + 4);
+    }
+#pragma unroll
+    for (int j = 0; j < kBatch; ++j) {
+      if (left[j] <= 0) continue;
+      std::uint32_t elements[4];
+      if (whole[j]) {
+        if (shift[j] != 0) shift_words<kBytes, 4>(words[j], shift[j]);
+#pragma unroll
+        for (int w = 0; w < 4; ++w) elements[w] = words[j][w];
+      } else {
+        load_some<kBytes>(from[j], left[j], elements);
+      }
+      const int row = (i + j * kMoveThreads) / kPieces, piece = (i + j * kMoveThreads) % kPieces;
+      store_words(reinterpret_cast<char*>(shared) + row * tile_pitch(kBytes) +
+                      tile_piece(row / kPiece, piece),
+                  elements);
+    }
   }
   __syncthreads();
   for (int i = threadIdx.x; i < kSide * kPieces; i += kMoveThreads) {
