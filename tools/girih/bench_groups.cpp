@@ -19,6 +19,8 @@ namespace {
 /// As of the products of `bench gemm`.
 constexpr std::int64_t kRotatedBytes = std::int64_t{256} << 20;
 constexpr std::int64_t kMostSets = 64;
+/// Elements from one group's weights to the next one's.
+constexpr std::int64_t kWeightsStep = 4099;
 /// Groups that are checked, the first and the last among them, and how much of each.
 constexpr std::int64_t kWindows = 8, kWindowRows = 16, kWindowColumns = 64;
 
@@ -101,9 +103,11 @@ Result<GroupsOperands> GroupsOperands::make(Runtime& runtime, const GroupsCase& 
   return operands;
 }
 
-std::vector<std::byte> GroupsOperands::weights_of(std::int64_t group) const {
-  std::mt19937_64 generator(static_cast<std::uint64_t>(group) + 2);
-  return random_elements(case_.shape.k * case_.shape.n, case_.operands, generator);
+std::span<const std::byte> GroupsOperands::weights_of(std::int64_t group) const {
+  const std::int64_t width = bytes_of(case_.operands);
+  return std::span(host_b_).subspan(
+      static_cast<std::size_t>(group * kWeightsStep * width),
+      static_cast<std::size_t>(case_.shape.k * case_.shape.n * width));
 }
 
 Status GroupsOperands::fill(Runtime& runtime) {
@@ -113,6 +117,7 @@ Status GroupsOperands::fill(Runtime& runtime) {
   const std::int64_t rows = s.groups * s.rows;
   std::mt19937_64 generator(1);
   host_a_ = random_elements(rows * s.k, case_.operands, generator);
+  host_b_ = random_elements(s.k * s.n + (s.groups - 1) * kWeightsStep, case_.operands, generator);
   host_c_.resize(static_cast<std::size_t>(rows * s.n * bytes_of(case_.output)));
   const auto place = [&](Tensor& to, const Shape& shape, DType dtype) -> Status {
     Result<Tensor> made = runtime.tensor(shape, dtype);
@@ -129,11 +134,11 @@ Status GroupsOperands::fill(Runtime& runtime) {
     GIRIH_TRY(runtime.upload(set.a, std::span<const std::byte>(host_a_)));
   }
   for (std::int64_t g = 0; g < s.groups; ++g) {
-    const std::vector<std::byte> weights = weights_of(g);
+    const std::span<const std::byte> weights = weights_of(g);
     for (const Set& set : sets_) {
       const Result<Tensor> part = set.b.slice(0, g, g + 1);
       if (!part) return part.error();
-      GIRIH_TRY(runtime.upload(*part, std::span<const std::byte>(weights)));
+      GIRIH_TRY(runtime.upload(*part, weights));
     }
   }
   std::vector<std::int32_t> offsets;
@@ -212,7 +217,7 @@ Status GroupsOperands::sample(Backend backend) {
                         .c = {case_.output, {w.rows, w.columns}, {w.columns, 1}, 0}};
     const Result<GemmProblem> problem = girih::check(spec);
     if (!problem) return problem.error();
-    const std::vector<std::byte> weights = weights_of(w.group);
+    const std::span<const std::byte> weights = weights_of(w.group);
     const std::int64_t width = bytes_of(case_.operands);
     w.want = reference_gemm(*problem,
                             {.a = host_a_.data() + (w.group * s.rows + w.row) * s.k * width,
