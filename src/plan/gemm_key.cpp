@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <type_traits>
 
 namespace girih::inline v0 {
 namespace {
@@ -11,44 +12,49 @@ namespace {
 
 class Words {
  public:
-  explicit Words(GemmKey& key) noexcept : key_(key) {}
+  constexpr explicit Words(GemmKey& key) noexcept : key_(key) {}
 
-  void add(std::int64_t word) noexcept { key_[at_++] = word; }
+  constexpr void add(std::int64_t word) noexcept { key_[at_++] = word; }
   /// Small numbers share a word.
-  void add_small(std::int64_t value, int bits) noexcept {
+  constexpr void add_small(std::int64_t value, int bits) noexcept {
     if (used_ + bits > 63) flush();
     small_ |= value << used_;
     used_ += bits;
   }
-  template <class Enum>
-  void add_enum(Enum value) noexcept {
-    add_small(static_cast<std::int64_t>(value), 8);
-  }
-  void flush() noexcept {
+  constexpr void flush() noexcept {
     add(small_);
     small_ = 0;
     used_ = 0;
   }
 
-  void add(const MatrixLayout& x) noexcept {
+  template <class Enum>
+  constexpr auto add(Enum value) noexcept -> std::enable_if_t<std::is_enum_v<Enum>> {
+    add_small(static_cast<std::int64_t>(value), 8);
+  }
+  constexpr void add(const ScalarTerm& x) noexcept {
+    const auto& [on_device, value] = x;
+    add_small(on_device || value != 0 ? 1 : 0, 1);
+  }
+  constexpr void add(const Gate& x) noexcept { add(x.order); }
+  constexpr void add(const MatrixLayout& x) noexcept {
     const auto& [dtype, row_stride, column_stride, batch_stride, alignment] = x;
-    add_enum(dtype);
+    add(dtype);
     add_small(alignment, 7);
     add(row_stride);
     add(column_stride);
     add(batch_stride);
   }
-  void add(const VectorLayout& x) noexcept {
+  constexpr void add(const VectorLayout& x) noexcept {
     const auto& [dtype, stride, batch_stride, is_blocked, extent, k_stride] = x;
-    add_enum(dtype);
+    add(dtype);
     add_small(is_blocked ? 1 : 0, 1);
     add(stride);
     add(batch_stride);
     add(extent);
     add(k_stride);
   }
-  template <class Layout>
-  void add(const std::optional<Layout>& x) noexcept {
+  template <class Field>
+  constexpr void add(const std::optional<Field>& x) noexcept {
     add_small(x ? 1 : 0, 1);
     if (x) add(*x);
   }
@@ -60,32 +66,41 @@ class Words {
   int used_ = 0;
 };
 
+template <class... Fields>
+constexpr GemmKey write_key(int threads, const Fields&... fields) noexcept {
+  GemmKey key{};
+  Words words(key);
+  words.add_small(threads, 20);
+  (words.add(fields), ...);
+  words.flush();
+  return key;
+}
+
+/// A field that takes as many words as any.
+template <class Field>
+struct Longest {
+  static constexpr Field value{};
+};
+template <class Field>
+struct Longest<std::optional<Field>> {
+  static constexpr std::optional<Field> value = Field{};
+};
+
+/// Compiles only if the longest key has room: no constant is computed by writing past an array.
+template <class... Fields>
+GemmKey key_of_fields(int threads, const Fields&... fields) noexcept {
+  constexpr GemmKey kLongest = write_key(0, Longest<Fields>::value...);
+  static_assert(kLongest.size() > 0);
+  return write_key(threads, fields...);
+}
+
 }  // namespace
 
 GemmKey key_of(const GemmProblem& problem, int threads) noexcept {
   const auto& [m, n, k, batch, a, b, c, bias, residual, a_scale, b_scale, alpha, beta, activation,
                gate, precision, path, reproducibility, workspace_bytes] = problem;
-  GemmKey key{};
-  Words words(key);
-  for (const std::int64_t extent : {m, n, k, batch}) words.add(extent);
-  words.add_small(alpha.on_device || alpha.value != 0 ? 1 : 0, 1);
-  words.add_small(beta.on_device || beta.value != 0 ? 1 : 0, 1);
-  words.add_enum(activation);
-  words.add_small(gate ? 1 : 0, 1);
-  if (gate) words.add_enum(gate->order);
-  words.add_enum(precision);
-  words.add_enum(path);
-  words.add_enum(reproducibility);
-  words.add_small(threads, 20);
-  words.add_small(workspace_bytes ? 1 : 0, 1);
-  words.add(workspace_bytes.value_or(0));
-  for (const MatrixLayout* x : {&a, &b, &c}) words.add(*x);
-  words.add(bias);
-  words.add(residual);
-  words.add(a_scale);
-  words.add(b_scale);
-  words.flush();
-  return key;
+  return key_of_fields(threads, m, n, k, batch, a, b, c, bias, residual, a_scale, b_scale, alpha,
+                       beta, activation, gate, precision, path, reproducibility, workspace_bytes);
 }
 
 std::uint64_t hash_of(const GemmKey& key) noexcept {

@@ -180,6 +180,24 @@ TEST(CudaGemmPieces, APieceBeginsWhereItSays) {
   EXPECT_EQ(odd.problem.b.alignment, 2);
 }
 
+TEST(CudaGemmPieces, FactorsOfBlocksAreCutAsBlocks) {
+  GemmSpec x = spec(1, 1000, 1024, 384);
+  x.a.dtype = x.b.dtype = DType::F8E4M3;
+  x.a_scale = Geometry{DType::F32, {1000, 3}, {1, 1000}, 0};
+  x.a_granularity = Granularity::PerRowBlock;
+  x.b_scale = Geometry{DType::F32, {3, 8}, {24, 3}, 0};
+  x.b_granularity = Granularity::PerBlock;
+  const auto* scales = reinterpret_cast<const float*>(address(7));
+  const GemmCall call{
+      must(check(x)),
+      {.a = address(1), .b = address(2), .c = address(3), .a_scale = scales, .b_scale = scales},
+      {},
+      nullptr};
+  const GemmCall part = cuda::cut(call, {.m = 512, .n = 256, .rows = 488, .columns = 768});
+  EXPECT_EQ(part.operands.a_scale - scales, 512) << "one a row";
+  EXPECT_EQ(part.operands.b_scale - scales, 2 * 3) << "one for 128 columns";
+}
+
 GemmSpec gated(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k,
                GateOrder order) {
   GemmSpec result = spec(batch, m, 2 * n, k);

@@ -15,6 +15,7 @@ namespace {
 
 using cuda::GroupedGate;
 using cuda::GroupedParams;
+using cuda::GroupedSimtParams;
 using cuda::GroupedStore;
 using cuda::GroupedTableParams;
 
@@ -24,15 +25,20 @@ struct Launches final : cuda::LaunchSink {
   Status add(const cuda::Launch& launch) noexcept override {
     if (launch.function == cuda::grouped_table_kernel()) {
       table = *static_cast<const GroupedTableParams*>(launch.params);
+      return {};
+    }
+    product = launch;
+    product.params = nullptr;
+    if (launch.function == cuda::grouped_simt_kernel(false)) {
+      simt = *static_cast<const GroupedSimtParams*>(launch.params);
     } else {
-      product = launch;
-      product.params = nullptr;
       params = *static_cast<const GroupedParams*>(launch.params);
     }
     return {};
   }
   std::optional<GroupedTableParams> table;
   std::optional<GroupedParams> params;
+  std::optional<GroupedSimtParams> simt;
   cuda::Launch product;
 };
 
@@ -53,6 +59,8 @@ struct LoweredGroups {
   GroupedGemmSelection selection;
   Launches record;
 };
+cuda::Finding finding_of_device;
+
 LoweredGroups lower(const GroupedGemmSpec& spec) {
   const GroupedGemmProblem problem = must(check(spec));
   LoweredGroups result;
@@ -60,14 +68,23 @@ LoweredGroups lower(const GroupedGemmSpec& spec) {
                                            .kernels = cuda::kernel_table(),
                                            .threads = 1,
                                            .forced_kernel = ""}));
-  const GroupedGemmCall call{problem,
-                             {.product = {.a = address(1), .b = address(2), .c = address(3)},
-                              .offsets = reinterpret_cast<const std::int32_t*>(address(5))},
-                             result.selection,
-                             address(4)};
+  GemmOperands product{.a = address(1), .b = address(2), .c = address(3)};
+  if (problem.product.bias) product.bias = address(6);
+  if (problem.product.residual) product.residual = address(7);
+  if (problem.product.a_scale) product.a_scale = reinterpret_cast<const float*>(address(8));
+  if (problem.product.b_scale) product.b_scale = reinterpret_cast<const float*>(address(9));
+  const GroupedGemmCall call{
+      problem,
+      {.product = product, .offsets = reinterpret_cast<const std::int32_t*>(address(5))},
+      result.selection,
+      address(4)};
   cuda::TensorMaps maps(encode);
-  must(cuda::lower(call, {.multiprocessors = 132, .maps = &maps}, result.record));
+  must(cuda::lower(call, {.multiprocessors = 132, .maps = &maps, .finding = &finding_of_device},
+                   result.record));
   return result;
+}
+GroupedStore store_of(const GroupedGemmSpec& spec) {
+  return lower(spec).record.params.value().store;
 }
 
 TEST(CudaGroupedLowering, TheTableIsWrittenWhereTheProductReadsIt) {
@@ -79,6 +96,7 @@ TEST(CudaGroupedLowering, TheTableIsWrittenWhereTheProductReadsIt) {
   EXPECT_EQ(table.offset_stride, 2);
   EXPECT_EQ(table.unit_rows, lowered.selection.kernel->tile_m);
   EXPECT_EQ(table.row_align, 1);
+  EXPECT_EQ(table.finding, &finding_of_device);
   EXPECT_EQ(p.header, table.header);
   EXPECT_EQ(p.units, table.units);
   const auto* const end = reinterpret_cast<const std::byte*>(table.firsts + kGroups + 1);
@@ -100,6 +118,82 @@ TEST(CudaGroupedLowering, RowsAreOneMatrixAndWeightsOneAGroup) {
   EXPECT_EQ(p.gated, GroupedGate::None);
   EXPECT_EQ(p.k_stages, 5);
   EXPECT_EQ(p.column_tiles.value, 3U);
+  EXPECT_EQ(p.band.value, cuda::kGroupedBand * p.column_tiles.value);
+}
+
+TEST(CudaGroupedLowering, TilesBeginWhereTensorCopiesOfAContiguousRowExtentCan) {
+  GroupedGemmSpec spec = by_rows();
+  spec.product.a.strides = {1, kRows};
+  LoweredGroups lowered = lower(spec);
+  ASSERT_TRUE(lowered.record.params);
+  EXPECT_EQ(lowered.record.table->row_align, cuda::kCopyRows);
+  spec.product.path = Path::Portable;
+  lowered = lower(spec);
+  ASSERT_TRUE(lowered.record.simt);
+  EXPECT_EQ(lowered.record.table->row_align, 1) << "nothing is copied";
+  EXPECT_EQ(lowered.record.table->finding, &finding_of_device);
+}
+
+TEST(CudaGroupedLowering, ASkippedProductReadsNeitherOperand) {
+  for (GroupedGemmSpec spec : {by_rows(), by_depth()}) {
+    spec.product.path = Path::Portable;
+    EXPECT_EQ(lower(spec).record.simt.value().product.k,
+              spec.product.c.shape.rank() == 2 ? kK : kRows);
+    spec.product.alpha.value = 0;
+    EXPECT_EQ(lower(spec).record.simt.value().product.k, 0);
+  }
+}
+
+TEST(CudaGroupedLowering, PackedTilesAreOfWholePiecesWithAlphaBiasAndActivationAlone) {
+  GroupedGemmSpec x = by_rows();
+  x.product.alpha.value = 2;
+  x.product.bias = Geometry{DType::F32, {kGroups, kN}, {kN, 1}, 0};
+  x.product.activation = Activation::Silu;
+  ASSERT_EQ(store_of(x), GroupedStore::Packed);
+  const GroupedGemmSpec good = x;
+  const auto expect_general = [&](const char* what) {
+    EXPECT_EQ(store_of(x), GroupedStore::General) << what;
+    x = good;
+  };
+  x.product.c.offset = 4;
+  expect_general("C begins inside a piece");
+  x.product.c.strides = {kN + 4, 1};
+  expect_general("rows of C do");
+  x.product.beta.value = 1;
+  expect_general("C is read");
+  x.product.residual = x.product.c;
+  expect_general("a residual");
+  x.product.a_scale = Geometry{DType::F32, {kRows}, {1}, 0};
+  x.product.a_granularity = Granularity::PerRow;
+  expect_general("factors of rows");
+  x.product.b_scale = Geometry{DType::F32, {kGroups}, {1}, 0};
+  expect_general("a factor of each group");
+}
+
+TEST(CudaGroupedLowering, FragmentsAreOfWholePairsWithAlphaAndBetaAlone) {
+  GroupedGemmSpec x = by_depth();
+  x.product.beta.value = 1;
+  ASSERT_EQ(store_of(x), GroupedStore::Fragments);
+  const GroupedGemmSpec good = x;
+  const auto expect_general = [&](const char* what) {
+    EXPECT_EQ(store_of(x), GroupedStore::General) << what;
+    x = good;
+  };
+  x.product.c.offset = 1;
+  expect_general("C begins inside a pair");
+  x.product.c.strides = {kK * (kN + 1), kN + 1, 1};
+  expect_general("rows of C do");
+  x.product.c.strides[0] += 1;
+  expect_general("a group's C does");
+  x.product.bias = Geometry{DType::F32, {kN}, {1}, 0};
+  expect_general("a bias");
+  x.product.activation = Activation::Relu;
+  expect_general("an activation");
+  x.product.residual = x.product.c;
+  expect_general("a residual");
+  x.product.b_scale = Geometry{DType::F32, {kGroups, kN}, {kN, 1}, 0};
+  x.product.b_granularity = Granularity::PerColumn;
+  expect_general("factors of columns");
 }
 
 TEST(CudaGroupedLowering, DepthHasOneUnitForEachPartOfEachGroup) {

@@ -103,6 +103,16 @@ TEST(CudaMmaLowering, OthersElementByElement) {
   EXPECT_FALSE(record.params.has_rows);
 }
 
+TEST(CudaMmaLowering, SumsOfIntegersAreNotWrittenAsRowsOfFloats) {
+  GemmSpec x = spec(DType::I8, 4096, 2048, 512);
+  x.b.strides = {1, 512};
+  EXPECT_TRUE(lower_for("a100", x).params.has_rows);
+  x.c.dtype = DType::I32;
+  const Record record = lower_for("a100", x);
+  EXPECT_EQ(record.params.terms.c.type, cuda::Element::I32);
+  EXPECT_FALSE(record.params.has_rows);
+}
+
 TEST(CudaMmaLowering, EveryLaunchFitsAnyDeviceSince80) {
   for (const char* const device : {"a100", "a40", "l40s", "b200", "rtx-pro-6000", "gb10"}) {
     for (const DType operands : {DType::F32, DType::BF16, DType::F16, DType::F8E5M2, DType::I8}) {

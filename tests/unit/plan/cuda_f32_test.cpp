@@ -94,6 +94,19 @@ TEST(CudaF32Select, FastIsExactWhereThatIsAllThereIs) {
   EXPECT_TRUE(splits(x));
 }
 
+TEST(CudaF32Select, FastCountsThreeMatricesForEachOfABatch) {
+  const auto choice = [](std::int64_t batch) {
+    GemmSpec x = spec(64, 64, 64, Precision::Fast);
+    x.path = Path::Matrix;
+    for (Geometry* each : {&x.a, &x.b, &x.c}) {
+      *each = {DType::F32, {batch, 64, 64}, {64 * 64, 64, 1}, 0};
+    }
+    return select(must(check(x)), context());
+  };
+  EXPECT_TRUE(succeeded(choice((std::int64_t{1} << 31) / 3 - 1024)));
+  EXPECT_TRUE(refused(choice((std::int64_t{1} << 31) / 3 + 1), Code::GemmNoKernel, ""));
+}
+
 TEST(CudaF32Select, PiecesOfAFastProductCoverItAndFit) {
   for (const auto& [m, n, k] : {std::array<std::int64_t, 3>{8192, 8192, 8192},
                                 {100'000, 64, 4096},

@@ -132,6 +132,34 @@ TEST(CudaSkinnyLaunch, ReadsInPiecesWhatLiesInPieces) {
   EXPECT_EQ(launch_of(x).form, SkinnyForm::AlongK);
 }
 
+// Rows far enough apart for whole pieces of which the last one would be read beyond K.
+TEST(CudaSkinnyLaunch, ReadsNothingBeyondK) {
+  for (const bool along_k : {false, true}) {
+    const auto form = [&](std::int64_t k) {
+      GemmSpec x = spec(3, 96, k, along_k);
+      x.a.strides = {136, 1};
+      if (along_k) x.b.strides = {1, 136};
+      return launch_of(x).form;
+    };
+    EXPECT_EQ(form(128), along_k ? SkinnyForm::AlongK : SkinnyForm::AlongColumns);
+    EXPECT_EQ(form(132), SkinnyForm::Gathered);
+  }
+}
+
+TEST(CudaSkinnyLaunch, ClustersAreOfDevicesThatHaveThem) {
+  int clusters = 0;
+  for (const DType type : kTypes) {
+    for (const bool along_k : {false, true}) {
+      for (const std::int64_t n : {64, 512, 4096}) {
+        const GemmProblem asked = problem(spec(1, n, 65536, along_k, type));
+        clusters += cuda_skinny_launch(asked, 132, true).cluster > 1 ? 1 : 0;
+        EXPECT_EQ(cuda_skinny_launch(asked, 132, false).cluster, 1);
+      }
+    }
+  }
+  EXPECT_GT(clusters, 0);
+}
+
 TEST(CudaSkinnyLaunch, SlicesOfInvariantRowsDependOnNeitherMNorLayout) {
   std::set<int> slices;
   for (const bool along_k : {false, true}) {

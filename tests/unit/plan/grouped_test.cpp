@@ -80,6 +80,34 @@ TEST(GroupedSelectTest, MatrixRowsTakeWhatTensorCopiesCanRead) {
   EXPECT_TRUE(refused(select(must(check(turned)), on_h200()), Code::GemmNoKernel, "layouts"));
 }
 
+// A sum over a contiguous depth begins where a tensor copy can, at zeros of other groups' rows.
+TEST(GroupedSelectTest, MatrixRowsKeepRowsInvariantWhereGroupsBeginAtTheirOwnDepth) {
+  const auto path_of = [](const GroupedGemmSpec& spec) {
+    return must(select(must(check(spec)), on_h200())).kernel->path;
+  };
+  GroupedGemmSpec x = by_depth(8, 4096, 2048, 4096);
+  EXPECT_EQ(path_of(x), Path::Matrix);
+  x.product.reproducibility = Reproducibility::RowInvariant;
+  EXPECT_EQ(path_of(x), Path::Portable) << "A is contiguous along the depth";
+  x.product.a.strides = {1, 4096};
+  EXPECT_EQ(path_of(x), Path::Matrix);
+  x.product.b.strides = {1, 4096};
+  EXPECT_EQ(path_of(x), Path::Portable) << "so is B";
+}
+
+TEST(GroupedSelectTest, BothHalvesOfAGateBeginWhereTensorCopiesCan) {
+  const auto path_of = [](std::int64_t columns, bool along_k) {
+    GroupedGemmSpec spec = by_rows(8, 4096, 2 * columns, 2048);
+    spec.product.c.shape = {4096, columns};
+    spec.product.gate = Gate{.order = GateOrder::Concatenated};
+    if (along_k) spec.product.b.strides = {2 * columns * 2048, 1, 2048};
+    return must(select(must(check(spec)), on_h200())).kernel->path;
+  };
+  EXPECT_EQ(path_of(1024, false), Path::Matrix);
+  EXPECT_EQ(path_of(1020, false), Path::Portable) << "rows of 4080 bytes, halves of 2040";
+  EXPECT_EQ(path_of(1020, true), Path::Matrix);
+}
+
 TEST(GroupedSelectTest, TheTableHoldsWhateverTheOffsets) {
   for (const std::int64_t groups : {1, 8, 512, 100'000}) {
     for (const std::int64_t rows : {1, 63, 64, 65, 4096, 1'000'000}) {
@@ -118,6 +146,12 @@ TEST(GroupedSelectTest, TheTableHoldsGroupsThatBeginEarly) {
 TEST(GroupedSelectTest, RefusesMoreGroupsThanCount) {
   const GroupedGemmProblem problem = must(check(by_rows(std::int64_t{1} << 62, 65536, 0, 65536)));
   EXPECT_TRUE(refused(select(problem, on_h200()), Code::GemmNoKernel, "2^31"));
+  // As many groups do, but not with every tile of their columns.
+  const auto choice = [](std::int64_t n) {
+    return select(must(check(by_rows(2'000'000'000, 4096, n, 64))), on_h200());
+  };
+  EXPECT_TRUE(testing::succeeded(choice(8)));
+  EXPECT_TRUE(refused(choice(1024), Code::GemmNoKernel, "2^31"));
 }
 
 TEST(GroupedSelectTest, WorkspaceIsBoundedForAllSizesAndThreads) {

@@ -37,11 +37,12 @@ TEST(GroupedReferenceTest, RowsGoToTheirGroupsMatrixBiasAndScale) {
   const std::vector<float> a = numbers(kRows * kK, 1), b = numbers(kGroups * kK * kN, 2);
   std::vector<float> c = numbers(kRows * kN, 3);
   const std::vector<float> bias = numbers(kGroups * kN, 4), scale = numbers(kGroups, 5);
-  const std::vector<float> a_scale = numbers(kRows, 6);
+  const std::vector<float> a_scale = numbers(kRows, 6), residual = numbers(kRows * kN, 7);
   GroupedGemmSpec spec{.product = {.a = dense({kRows, kK}),
                                    .b = dense({kGroups, kK, kN}),
                                    .c = dense({kRows, kN}),
                                    .bias = dense({kGroups, kN}),
+                                   .residual = dense({kRows, kN}),
                                    .a_scale = dense({kRows}),
                                    .b_scale = dense({kGroups}),
                                    .a_granularity = Granularity::PerRow,
@@ -51,6 +52,7 @@ TEST(GroupedReferenceTest, RowsGoToTheirGroupsMatrixBiasAndScale) {
                               .b = bytes(b),
                               .c = bytes(c),
                               .bias = bytes(bias),
+                              .residual = bytes(residual),
                               .a_scale = a_scale.data(),
                               .b_scale = scale.data()};
   const GroupedGemmReference result =
@@ -65,34 +67,54 @@ TEST(GroupedReferenceTest, RowsGoToTheirGroupsMatrixBiasAndScale) {
       for (std::size_t k = 0; k < kK; ++k) {
         sum += double(a[i * kK + k]) * double(b[(g * kK + k) * kN + j]);
       }
-      EXPECT_EQ(result.value[i * kN + j], double(a_scale[i]) * double(scale[g]) * sum +
-                                              2 * double(c[i * kN + j]) + double(bias[g * kN + j]))
+      const double terms =
+          2 * double(c[i * kN + j]) + double(bias[g * kN + j]) + double(residual[i * kN + j]);
+      EXPECT_EQ(result.value[i * kN + j], double(a_scale[i]) * double(scale[g]) * sum + terms)
           << i << ", " << j;
     }
   }
 }
 
-TEST(GroupedReferenceTest, DepthGivesEachGroupItsOwnSum) {
+TEST(GroupedReferenceTest, DepthGivesEachGroupItsOwnSumAndTerms) {
   constexpr std::size_t kM = 4;
   const std::vector<float> a = numbers(kM * kRows, 1), b = numbers(kRows * kN, 2);
   std::vector<float> c = numbers(kGroups * kM * kN, 3);
+  const std::vector<float> bias = numbers(kGroups * kN, 4), residual = numbers(c.size(), 5);
+  const std::vector<float> a_scale = numbers(kGroups * kM, 6), b_scale = numbers(kGroups * kN, 7);
   GroupedGemmSpec spec{.product = {.a = dense({kM, kRows}),
                                    .b = dense({kRows, kN}),
                                    .c = dense({kGroups, kM, kN}),
+                                   .bias = dense({kGroups, kN}),
+                                   .residual = dense({kGroups, kM, kN}),
+                                   .a_scale = dense({kGroups, kM}),
+                                   .b_scale = dense({kGroups, kN}),
+                                   .a_granularity = Granularity::PerRow,
+                                   .b_granularity = Granularity::PerColumn,
                                    .beta = {.value = 1}},
-                       .offsets = {DType::I32, {kGroups + 1}, {1}, 0}};
-  const GemmOperands operands{.a = bytes(a), .b = bytes(b), .c = bytes(c)};
+                       .offsets = {DType::I32, {kGroups + 1}, {2}, 0}};
+  const GemmOperands operands{.a = bytes(a),
+                              .b = bytes(b),
+                              .c = bytes(c),
+                              .bias = bytes(bias),
+                              .residual = bytes(residual),
+                              .a_scale = a_scale.data(),
+                              .b_scale = b_scale.data()};
+  std::vector<std::int32_t> apart;
+  for (const std::int32_t offset : kOffsets) apart.insert(apart.end(), {offset, -1});
   const GroupedGemmReference result =
-      reference_grouped_gemm(must(check(spec)), {operands, kOffsets.data()}, Backend::Cpu);
+      reference_grouped_gemm(must(check(spec)), {operands, apart.data()}, Backend::Cpu);
   for (std::size_t g = 0; g < kGroups; ++g) {
     for (std::size_t i = 0; i < kM; ++i) {
       for (std::size_t j = 0; j < kN; ++j) {
         const std::size_t at = (g * kM + i) * kN + j;
-        double sum = double(c[at]);
+        double sum = 0;
         for (auto k = std::size_t(kOffsets[g]); k < std::size_t(kOffsets[g + 1]); ++k) {
           sum += double(a[i * kRows + k]) * double(b[k * kN + j]);
         }
-        EXPECT_EQ(result.value[at], sum) << g << ", " << i << ", " << j;
+        const double factors = double(a_scale[g * kM + i]) * double(b_scale[g * kN + j]);
+        EXPECT_EQ(result.value[at],
+                  factors * sum + double(c[at]) + double(bias[g * kN + j]) + double(residual[at]))
+            << g << ", " << i << ", " << j;
         EXPECT_TRUE(result.is_written[at]);
       }
     }
