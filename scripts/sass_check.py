@@ -20,8 +20,8 @@ MUST_HOLD = [
     ("gemm_wgmma", r"UTMALDG\.3D (?!.*MULTICAST)", "no tensor copy in"),
     ("gemm_wgmma", r"UTMALDG\.3D\.MULTICAST", "no multicast"),
     ("gemm_wgmma", r"UTMASTG", "no tensor copy out"),
-    ("SkinnyFormE0E", r"LDG\.E\.NA\.LTC256B\.128", "no streamed pieces of W"),
-    ("SkinnyFormE1E", r"LDG\.E\.NA\.128", "no streamed pieces of W"),
+    ("SkinnyFormE0E", r"LDGSTS\.E\.BYPASS\.LTC256B\.128", "no streamed pieces of W"),
+    ("SkinnyFormE1E", r"LDGSTS\.E\.BYPASS\.128", "no streamed pieces of W"),
     ("gemm_skinny ElementE1E", r"HMMA\.16816\.F32\.BF16", "no matrix unit"),
     ("gemm_skinny ElementE3E", r"IMMA\.16832\.S8", "no matrix unit"),
     ("gemm_mma", r"\b[HI]MMA\.16", "no matrix unit"),
@@ -73,9 +73,9 @@ def self_test():
             "Function : gemm_simtIfEE\n FFMA R1, R2\n"
             "Function : 8gemm_f32ILi0\n FFMA R1, R2\n LDGSTS.E [R1]\n LDS.128 R4\n"
             "Function : gemm_fast_f32\n HGMMA.64x128x16.F32.BF16 R24\n UTMALDG.3D [UR8]\n"
-            "Function : gemm_skinnyILNS1_7ElementE1ELNS1_10SkinnyFormE0ELi8\n LDG.E.NA.LTC256B.128 R4\n"
+            "Function : gemm_skinnyILNS1_7ElementE1ELNS1_10SkinnyFormE0ELi8\n LDGSTS.E.BYPASS.LTC256B.128 [R1]\n"
             " HMMA.16816.F32.BF16 R4\nFunction : gemm_skinnyILNS1_7ElementE3ELNS1_10SkinnyFormE1ELi8\n"
-            " LDG.E.NA.128 R4\n IMMA.16832.S8.S8 R4\n"
+            " LDGSTS.E.BYPASS.128 [R1]\n IMMA.16832.S8.S8 R4\n"
             "Function : gemm_groupedILi0\n HGMMA.64x256x16.F32.BF16 R24\n UTMALDG.3D [UR8]\n STG.E.128 [R2]\n"
             "Function : permute_rowsE\n LDG.E.128 R4\n"
             "Function : copy_rowsILi16\n LDG.E.128 R4\n STG.E.128 [R2]\n") + "".join(
@@ -89,8 +89,8 @@ def self_test():
               ("UTMALDG.3D.MULTICAST", "NOP"),
               ("UTMALDG.3D [UR8]", "LDG [UR8]"), ("UTMASTG", "STG"), ("gemm_wgmma", "gemm_other"), ("FFMA R1", "FMUL R1"), ("FFMA R1", "FFMA R1\n STL [R1], R2\n"),
               ("HMMA.16816.F32.BF16 R4\n LDSM", "FFMA\n LDSM"), ("LDSM", "LDS"), ("LDGSTS", "LDG"), ("LDGSTS.E.128", "LDG"),
-              ("LTC256B.128 R4\n HMMA.16816.F32.BF16", "LTC256B.128 R4\n HMMA.16816.F32"),
-              ("IMMA.16832", "IDP.4A"), ("LDG.E.NA.LTC256B.128", "LDG.E.U16"), ("LDG.E.NA.128", "LDG.E.U16"), ("LDS.128", "LDS.64"),
+              ("LTC256B.128 [R1]\n HMMA.16816.F32.BF16", "LTC256B.128 [R1]\n HMMA.16816.F32"),
+              ("IMMA.16832", "IDP.4A"), ("LDGSTS.E.BYPASS.LTC256B.128", "LDG.E.U16"), ("LDGSTS.E.BYPASS.128", "LDG.E.U16"), ("LDS.128", "LDS.64"),
               ("LDG.E.128", "LDG.E"), ("STG.E.128", "STG.E"),
               ("HGMMA.64x256", "HMMA.64x256"), ("permute_rowsE\n LDG.E.128", "permute_rowsE\n LDG.E.64"),
               ("STG.E.128 [R2]\nFunction : permute", "STG.E.64 [R2]\nFunction : permute"), ("gemm_fast_f32\n HGMMA", "gemm_fast_f32\n HMMA"), ("Function", "Funktion")]

@@ -10,17 +10,17 @@ namespace {
 using cuda::SkinnyForm;
 
 constexpr std::int64_t kMostUnits = std::int64_t{1} << 31;
-// Measured on an H200: as many warps a multiprocessor as one block has, all of them at once, read
-// fastest; twice as many took up to half as long again. Of more columns than that, blocks of four
-// slices.
-constexpr int kLeastWarps = 4;             // of a block
-constexpr std::int64_t kLeastDepth = 2;    // units of K in a slice of a block,
-constexpr std::int64_t kClusterDepth = 4;  // and of a cluster
+// Measured on an H200: a block a multiprocessor reads fastest, as long as there are as many; of
+// more columns blocks of four slices do. 16 rows of f32 take two, because multiply-adds hold them
+// up. Clusters pay where half of the multiprocessors would read nothing, or few columns are wide.
+constexpr std::int64_t kBlocks = 1, kBlocksOfF32 = 2;  // a multiprocessor
+constexpr std::int64_t kLeastDepth = 2;                // units of K in a slice of a block,
+constexpr std::int64_t kClusterDepth = 4;              // and of a cluster
 constexpr int kInvariantSlices = 4;
-constexpr double kLaunch = 2.6e-6;    // seconds, the first bytes and the exchange of sums included
-constexpr double kRowSums = 1e-11;    // an element of C
-constexpr double kMemoryShare = 0.8;  // of the nominal bandwidth that reads reach
-constexpr double kSharesOfF32[] = {0.64, 0.51};  // of 8 and of 16 rows, which multiply-adds hold up
+constexpr double kLaunch = 2.6e-6;     // seconds, the first bytes and the exchange of sums included
+constexpr double kRowSums = 1e-11;     // an element of C
+constexpr double kMemoryShare = 0.84;  // of the nominal bandwidth that reads reach
+constexpr double kSharesOfF32[] = {0.82, 0.7};  // of 8 and of 16 rows
 constexpr double kGatheredShare = 0.15;
 
 /// An operand as a skinny kernel sees it.
@@ -61,34 +61,30 @@ void set_slices(const GemmProblem& problem, std::int64_t columns, int multiproce
   const int width = cuda::skinny_columns(launch.bytes, launch.form);
   const std::int64_t depth = ceil_div(problem.k, std::int64_t{cuda::skinny_unit(launch.bytes)});
   const std::int64_t units = ceil_div(columns, std::int64_t{width}) * launch.chunks * problem.batch;
-  const int most = cuda::skinny_most_warps(launch.bytes, launch.form, launch.rows);
-  const std::int64_t room = std::int64_t{most} * multiprocessors;
-  // Blocks of kernels of 128 columns leave room for half of a cluster's others.
-  const std::int64_t cluster_room = width > 64 ? room / 2 : room;
+  const bool is_held_up = launch.bytes == 4 && launch.rows > 8;
+  const std::int64_t room =
+      (is_held_up ? kBlocksOfF32 : kBlocks) * cuda::kSkinnyWarps * multiprocessors;
+  const bool is_narrow = launch.form != SkinnyForm::AlongColumns || width > 64;
+  const std::int64_t cluster_room = is_narrow && !is_held_up ? room / 2 : room;
   const auto fits = [&](std::int64_t slices, std::int64_t least_depth, std::int64_t warps) {
     return slices * least_depth <= depth && units * slices <= warps;
   };
   if (problem.reproducibility == Reproducibility::RowInvariant) {
     launch.slices = kInvariantSlices;
-  } else if (!fits(2, kLeastDepth, room)) {
-    while (launch.slices < kLeastWarps && 2 * launch.slices * kLeastDepth <= depth) {
+  } else if (units > room) {
+    while (launch.slices < cuda::kSkinnyWarps && 2 * launch.slices * kLeastDepth <= depth) {
       launch.slices *= 2;
     }
   } else {
-    while (launch.slices < most && fits(2 * launch.slices, kLeastDepth, room)) {
+    while (launch.slices < cuda::kSkinnyWarps && fits(2 * launch.slices, kLeastDepth, room)) {
       launch.slices *= 2;
     }
-    // More groups make fewer blocks, of which three quarters of the multiprocessors keep one.
-    while (2 * launch.groups * launch.slices <= most &&
-           4 * units >= std::int64_t{6} * launch.groups * multiprocessors) {
-      launch.groups *= 2;
-    }
-    while (has_clusters && launch.slices == most && launch.cluster < 8 &&
+    while (has_clusters && launch.slices == cuda::kSkinnyWarps && launch.cluster < 8 &&
            fits(2 * launch.slices * launch.cluster, kClusterDepth, cluster_room)) {
       launch.cluster *= 2;
     }
   }
-  launch.groups = std::max(launch.groups, kLeastWarps / launch.slices);
+  launch.groups = cuda::kSkinnyWarps / launch.slices;
   launch.tiles = ceil_div(columns, std::int64_t{width} * launch.groups);
 }
 

@@ -36,27 +36,45 @@ constexpr int skinny_row(int bytes, int t, int i) {
   return bytes == 4 ? i / 4 * 16 + t * 4 + i % 4 : t * skinny_piece(bytes) + i;
 }
 
-/// Partial sums of a warp in shared memory: rows of this many numbers, so that the four lanes of a
+/// Steps of a warp in a unit: 4 KiB of W each.
+constexpr int skinny_steps(int bytes, SkinnyForm form) {
+  return form == SkinnyForm::AlongColumns ? 4 / bytes : 1;
+}
+/// Pieces of a row of X that a step needs: 128 bytes of K along K; along the columns 32 of K, of
+/// bytes 64.
+constexpr int skinny_x_pieces(int bytes, SkinnyForm form) {
+  return form == SkinnyForm::AlongColumns && bytes < 4 ? 4 : 8;
+}
+/// Stages of a warp's ring in shared memory: its pieces of W, then those of X.
+constexpr int skinny_stages(SkinnyForm form) {
+  return form == SkinnyForm::Gathered ? 1 : 4;
+}
+constexpr int skinny_stage_bytes(int bytes, SkinnyForm form, int rows) {
+  return 4096 + rows * skinny_x_pieces(bytes, form) * 16;
+}
+/// Its partial sums lie there in the end: rows of this many numbers, so that the four lanes of a
 /// column meet in no bank.
 constexpr int skinny_pitch(int columns) {
   return columns + 4;
 }
-constexpr int skinny_shared_bytes(int bytes, SkinnyForm form, int rows, int warps) {
-  return warps * rows * skinny_pitch(skinny_columns(bytes, form)) * 4;
+constexpr int skinny_warp_bytes(int bytes, SkinnyForm form, int rows) {
+  const int ring = skinny_stages(form) * skinny_stage_bytes(bytes, form, rows),
+            sums = rows * skinny_pitch(skinny_columns(bytes, form)) * 4;
+  return ring > sums ? ring : sums;
+}
+/// Warps of a block: their rings take at most 96 KiB.
+constexpr int kSkinnyWarps = 4;
+constexpr int skinny_shared_bytes(int bytes, SkinnyForm form, int rows) {
+  return kSkinnyWarps * skinny_warp_bytes(bytes, form, rows);
 }
 /// Rows of X that a kernel has.
 constexpr int skinny_rows(int bytes, SkinnyForm form, std::int64_t m) {
   if (form == SkinnyForm::Gathered) return 16;
   return bytes == 4 && m <= 4 ? 4 : m <= 8 ? 8 : 16;
 }
-/// The most warps of a block, and as many blocks as its registers must leave room for.
-constexpr int skinny_most_warps(int bytes, SkinnyForm form, int rows) {
-  if (bytes == 4 && form != SkinnyForm::Gathered && rows > 4) return 4;
-  return skinny_columns(bytes, form) * rows <= 1024 ? 8 : 4;
-}
-constexpr int skinny_least_blocks(int bytes, SkinnyForm form, int rows) {
-  if (bytes != 4 || form == SkinnyForm::Gathered) return 1;
-  return rows > 4 ? 3 : 1;
+/// Blocks as many as their registers must leave room for.
+constexpr int skinny_least_blocks(int bytes, int rows) {
+  return bytes != 2 && rows > 8 ? 3 : 4;
 }
 
 }  // namespace girih::inline v0::cuda

@@ -47,13 +47,11 @@ Status lower_skinny(const GemmCall& call, const Lowering& lowering, LaunchSink& 
                             launch.cluster};
   // More blocks than are resident at once, so that those that end make room for others.
   const std::int64_t most = std::int64_t{32} * lowering.multiprocessors;
-  const int warps = launch.groups * launch.slices;
   return sink.add(
       {.function = gemm_skinny_kernel(element_of(call.problem.a.dtype), launch.form, launch.rows),
        .grid = static_cast<unsigned>(std::min(units, most) * launch.cluster),
-       .block = static_cast<unsigned>(32 * warps),
-       .shared = static_cast<unsigned>(
-           skinny_shared_bytes(launch.bytes, launch.form, launch.rows, warps)),
+       .block = 32 * kSkinnyWarps,
+       .shared = static_cast<unsigned>(skinny_shared_bytes(launch.bytes, launch.form, launch.rows)),
        .cluster = static_cast<unsigned>(launch.cluster),
        .waits_itself = true,
        .params = &params});

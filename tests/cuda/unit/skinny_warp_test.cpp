@@ -51,8 +51,8 @@ struct Matrix {
 
 struct Extents {
   std::int64_t m, n, k;
-  std::int64_t column = 0;  ///< the warp's first
-  int first = 0, last = 1;  ///< units of K
+  std::int64_t column = 0;   ///< the warp's first
+  int first = 0, count = 1;  ///< units of K
   std::int64_t pad = 0;
 };
 
@@ -68,13 +68,14 @@ void expect_sums(const Extents& x) {
   p.b = {w.pieces.data(), kByColumns ? w.ld : 1, kByColumns ? 1 : w.ld, 0, kType};
   constexpr int kPitch = cuda::skinny_pitch(Warp::kColumns);
   std::vector<typename Warp::Sum> sums(kRows * kPitch, 77);
-  std::vector<uint4> staged(std::max(1, Warp::kStagedPieces));
+  // NaN, in every type that has one.
+  std::vector<uint4> ring(Warp::kStages * Warp::kStagePieces, uint4{~0U, ~0U, ~0U, ~0U});
   std::vector<std::thread> lanes;
   for (int lane = 0; lane < 32; ++lane) {
     lanes.emplace_back([&, lane] {
       cuda::HostWarp::lane = lane;
-      Warp warp(p, 0, 0, x.column);
-      warp.run(x.first * Warp::kSteps, x.last * Warp::kSteps, staged.data());
+      Warp warp(p, 0, 0, x.column, ring.data());
+      warp.run(x.first, x.count);
       warp.store(sums.data());
     });
   }
@@ -83,7 +84,8 @@ void expect_sums(const Extents& x) {
   for (std::int64_t i = 0; i < std::min<std::int64_t>(x.m, kRows); ++i) {
     for (std::int64_t j = 0; j < Warp::kColumns && x.column + j < x.n; ++j) {
       double sum = 0, magnitude = 0;
-      for (std::int64_t k = x.first * unit; k < std::min<std::int64_t>(x.k, x.last * unit); ++k) {
+      const std::int64_t end = std::min<std::int64_t>(x.k, (x.first + x.count) * unit);
+      for (std::int64_t k = x.first * unit; k < end; ++k) {
         const std::int64_t n = x.column + j;
         const double term = a.at(i, k) * (kByColumns ? w.at(k, n) : w.at(n, k));
         sum += term;
@@ -107,12 +109,12 @@ void expect_all_forms(std::initializer_list<int> tails) {
     SCOPED_TRACE(k);
     expect_sums<kType, SkinnyForm::AlongK, 8>({5, 64, k, 0, 0, units});
     expect_sums<kType, SkinnyForm::AlongK, kFewRows>({3, 64, k, 32, 0, units});
-    expect_sums<kType, SkinnyForm::AlongK, 16>({16, 45, k, 13, units - 1, units, kPiece});
+    expect_sums<kType, SkinnyForm::AlongK, 16>({16, 45, k, 13, units - 1, 1, kPiece});
     expect_sums<kType, SkinnyForm::AlongColumns, 8>({5, kWidth + kPiece, k, kWidth, 0, units});
-    expect_sums<kType, SkinnyForm::AlongColumns, kFewRows>({3, kWidth, k, 0, units - 1, units});
+    expect_sums<kType, SkinnyForm::AlongColumns, kFewRows>({3, kWidth, k, 0, units - 1, 1});
     expect_sums<kType, SkinnyForm::AlongColumns, 16>({13, 2 * kWidth, k, 0, 0, units, kPiece});
     expect_sums<kType, SkinnyForm::Gathered, 16>({11, 37, k - 3, 0, 0, units, 1});
-    expect_sums<kType, SkinnyForm::Gathered, 16>({16, 37, k - 1, 32, units - 1, units, 1});
+    expect_sums<kType, SkinnyForm::Gathered, 16>({16, 37, k - 1, 32, units - 1, 1, 1});
   }
 }
 
@@ -123,6 +125,16 @@ TEST(CudaSkinnyWarp, SumsWhatItsLanesRead) {
   expect_all_forms<Element::I8>({5});
   expect_all_forms<Element::F8E4M3>({0, 5});
   expect_all_forms<Element::F8E5M2>({1});
+}
+
+TEST(CudaSkinnyWarp, StagesAreReadAfterTheyArriveAndBeforeTheyAreFilledAnew) {
+  constexpr int kUnits = cuda::skinny_stages(SkinnyForm::AlongK) + 2;
+  for (const bool are_late : {false, true}) {
+    cuda::HostCopies::are_late = are_late;
+    expect_sums<Element::BF16, SkinnyForm::AlongK, 8>({5, 32, 64 * kUnits, 0, 0, kUnits});
+    expect_sums<Element::F8E4M3, SkinnyForm::AlongColumns, 8>({5, 128, 512, 0, 1, 3});
+    expect_sums<Element::F32, SkinnyForm::AlongK, 8>({8, 32, 512, 0, 1, 6});
+  }
 }
 
 }  // namespace

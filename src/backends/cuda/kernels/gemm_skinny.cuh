@@ -1,6 +1,6 @@
 #pragma once
-// Products with few rows, at the speed of memory: W is read once, straight into registers, by warps
-// that share K; their sums meet in shared memory, of a cluster if its blocks share K too.
+// Products with few rows, at the speed of memory: W is read once, through rings of the warps' own,
+// which share K; their sums meet in shared memory, of a cluster if its blocks share K too.
 
 #include "backends/cuda/kernels/ptx.cuh"
 #include "backends/cuda/kernels/skinny_epilogue.cuh"
@@ -87,20 +87,19 @@ __device__ __forceinline__ void finish_quad(const SimtParams& p, std::int64_t ba
 }
 
 template <Element kType, SkinnyForm kForm, int kRows>
-__global__ void __launch_bounds__(32 * skinny_most_warps(element_bytes(kType), kForm, kRows),
-                                  skinny_least_blocks(element_bytes(kType), kForm, kRows))
+__global__ void __launch_bounds__(32 * kSkinnyWarps,
+                                  skinny_least_blocks(element_bytes(kType), kRows))
     gemm_skinny(const __grid_constant__ SkinnyParams p) {
   using Warp = SkinnyWarp<kType, kForm, kRows>;
   using Sum = typename Warp::Sum;
-  constexpr int kColumns = Warp::kColumns, kPitch = skinny_pitch(kColumns), kTile = kRows * kPitch;
+  constexpr int kColumns = Warp::kColumns, kPitch = skinny_pitch(kColumns);
+  constexpr int kWarpWords = skinny_warp_bytes(Warp::kBytes, kForm, kRows) / 4;
   // AlongK reads whole tiles: the last one begins where it ends with the columns.
   const auto excess = [](std::int64_t at, std::int64_t n) {
     if constexpr (kForm != SkinnyForm::AlongK) return 0;
     return static_cast<int>(max(at + kColumns - n, std::int64_t{0}));
   };
   extern __shared__ uint4 shared[];
-  constexpr int kWarps = skinny_most_warps(Warp::kBytes, kForm, kRows);
-  __shared__ uint4 staged[Warp::kStagesX ? kWarps * Warp::kStagedPieces : 1];
   Sum* const partial = reinterpret_cast<Sum*>(shared);
   // The same in all lanes, which the compiler cannot know of threadIdx.
   const int warp = __shfl_sync(0xFFFFFFFF, static_cast<int>(threadIdx.x) / 32, 0);
@@ -108,10 +107,9 @@ __global__ void __launch_bounds__(32 * skinny_most_warps(element_bytes(kType), k
   // Units of K of the slice: the first ones have one more.
   const auto depth =
       static_cast<int>((p.product.k + skinny_unit(Warp::kBytes) - 1) / skinny_unit(Warp::kBytes));
-  const int slices = p.slices * p.cluster, number = rank * p.slices + warp - group * p.slices;
+  const int slices = p.slices * p.cluster, slice = rank * p.slices + warp - group * p.slices;
   const int share = depth / slices, longer = depth - share * slices;
-  const int first = (number * share + min(number, longer)) * Warp::kSteps,
-            last = first + (share + (number < longer ? 1 : 0)) * Warp::kSteps;
+  const int first = slice * share + min(slice, longer), count = share + (slice < longer ? 1 : 0);
   ptx::wait_for_dependencies();
   ptx::launch_dependents();
   for (std::uint32_t unit = blockIdx.x / p.cluster; unit < p.units; unit += gridDim.x / p.cluster) {
@@ -119,9 +117,10 @@ __global__ void __launch_bounds__(32 * skinny_most_warps(element_bytes(kType), k
     const std::int64_t batch = rest / p.chunks, row = std::int64_t{rest % p.chunks} * kRows;
     const std::int64_t column = std::int64_t{tile} * (kColumns * p.groups);
     if (const std::int64_t at = column + group * kColumns; at < p.product.n) {
-      Warp part(p.product, batch, row, at - excess(at, p.product.n));
-      part.run(first, last, staged + warp * Warp::kStagedPieces);
-      part.store(partial + warp * kTile);
+      Warp part(p.product, batch, row, at - excess(at, p.product.n),
+                shared + warp * (kWarpWords / 4));
+      part.run(first, count);
+      part.store(partial + warp * kWarpWords);
     }
     __syncthreads();
     const int rows = static_cast<int>(min(p.product.m - row, std::int64_t{kRows}));
@@ -140,7 +139,7 @@ __global__ void __launch_bounds__(32 * skinny_most_warps(element_bytes(kType), k
         if (n >= columns) continue;
         const int g = n / kColumns;
         each(s, n,
-             partial + g * p.slices * kTile + s * kPitch + n % kColumns +
+             partial + g * p.slices * kWarpWords + s * kPitch + n % kColumns +
                  excess(column + g * kColumns, p.product.n));
       }
     };
@@ -148,7 +147,7 @@ __global__ void __launch_bounds__(32 * skinny_most_warps(element_bytes(kType), k
     const auto sum_slices = [&](const Sum* from) {
       SumQuad<Sum> sum = SumQuad<Sum>::load(from, whole);
 #pragma unroll 2
-      for (int i = 1; i < p.slices; ++i) sum.add(SumQuad<Sum>::load(from + i * kTile, whole));
+      for (int i = 1; i < p.slices; ++i) sum.add(SumQuad<Sum>::load(from + i * kWarpWords, whole));
       return sum;
     };
     if (p.cluster > 1) {

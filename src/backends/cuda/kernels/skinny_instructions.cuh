@@ -3,54 +3,36 @@
 
 #include <cstdint>
 
+#include "backends/cuda/kernels/async_copy.cuh"
 #include "plan/cuda_gemm_tile.hpp"
 
 namespace girih::inline v0::cuda {
 
-// Weights are read once: they leave no trace in L1. Where a row of K is 64 bytes an instruction, L2
-// asks memory for 256 at once: 4 to 7 % faster; a row of columns is 128 and gets no faster by it.
+// 16 bytes into shared memory, or zeros if they do not exist. Weights are read once, past L1; rows
+// of K go on, so that L2 may ask memory for 256 bytes at once: 4 to 7 % faster.
 template <bool kAlongK>
-__device__ __forceinline__ uint4 load_streamed(const void* from) {
-  uint4 v;
+__device__ __forceinline__ void copy_streamed(uint4* to, const void* from, bool exists) {
+  const auto at = static_cast<std::uint32_t>(__cvta_generic_to_shared(to));
   if constexpr (kAlongK) {
-    asm volatile("ld.global.L1::no_allocate.L2::256B.v4.u32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-                 : "l"(from));
+    asm volatile("cp.async.cg.shared.global.L2::256B [%0], [%1], 16, %2;" ::"r"(at), "l"(from),
+                 "r"(exists ? 16 : 0)
+                 : "memory");
   } else {
-    asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-                 : "l"(from));
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from),
+                 "r"(exists ? 16 : 0)
+                 : "memory");
   }
-  return v;
 }
-// The short side is read by every block.
-__device__ __forceinline__ void load_kept(const void* from, uint4& v) {
-  asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-               : "l"(from));
-}
-__device__ __forceinline__ void load_kept(const void* from, uint2& v) {
-  asm volatile("ld.global.v2.u32 {%0, %1}, [%2];" : "=r"(v.x), "=r"(v.y) : "l"(from));
-}
-
-// 16 bytes into shared memory, or zeros if they do not exist.
-__device__ __forceinline__ void copy_async(uint4* to, const void* from, bool exists) {
+// The short side is read by every block: through L1.
+__device__ __forceinline__ void copy_kept(uint4* to, const void* from, bool exists) {
   asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" ::"r"(
                    static_cast<std::uint32_t>(__cvta_generic_to_shared(to))),
                "l"(from), "r"(exists ? 16 : 0)
                : "memory");
 }
-__device__ __forceinline__ void copy_commit() {
-  asm volatile("cp.async.commit_group;" ::: "memory");
-}
-// Until only the last group that was committed is still on its way.
-__device__ __forceinline__ void copy_wait_but_one() {
-  asm volatile("cp.async.wait_group 1;" ::: "memory");
-}
 __device__ __forceinline__ void warp_sync() {
   __syncwarp();
 }
-
 // d += a b: 16 columns of W by 8 rows of X over a depth of 32 bytes.
 template <Element kType, class Sum>
 __device__ __forceinline__ void multiply(Sum (&d)[4], std::uint32_t a0, std::uint32_t a1,

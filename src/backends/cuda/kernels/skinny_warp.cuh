@@ -1,6 +1,7 @@
 #pragma once
 // A warp's part of a skinny product: the sums over one slice of K of skinny_columns() columns of W
-// by kRows rows of X, straight from memory into the registers that are multiplied.
+// by kRows rows of X. Asynchronous copies bring both into a ring of stages of the warp's own in
+// shared memory: of W each lane the pieces that it multiplies, of X all lanes together.
 
 #include <type_traits>
 
@@ -15,42 +16,48 @@ template <Element kType, SkinnyForm kForm, int kRows>
 class SkinnyWarp {
  public:
   static constexpr bool kAlongK = kForm != SkinnyForm::AlongColumns;
+  static constexpr bool kGathers = kForm == SkinnyForm::Gathered;
   static constexpr int kBytes = element_bytes(kType), kPiece = skinny_piece(kBytes);
   static constexpr int kColumns = skinny_columns(kBytes, kForm);
-  static constexpr int kSteps = skinny_unit(kBytes) * kBytes / (kAlongK ? 128 : 32 * kBytes);
+  static constexpr int kSteps = skinny_steps(kBytes, kForm);
+  static constexpr int kStages = skinny_stages(kForm);
+  static constexpr int kStagePieces = skinny_stage_bytes(kBytes, kForm, kRows) / 16;
   static constexpr bool kIsF32 = kType == Element::F32;
   using Sum = std::conditional_t<kType == Element::I8, std::int32_t, float>;
 
   // The sums of columns from `column` on, where AlongK needs kColumns of them, and rows from `row`.
+  // `ring`: room for kStages stages of the warp's own.
   __device__ __forceinline__ SkinnyWarp(const SimtParams& p, std::int64_t batch, std::int64_t row,
-                                        std::int64_t column)
-      : p_(p) {
-    const int g = ptx::lane() / 4, t = ptx::lane() % 4;
-    const std::int64_t n = column_of(0, 0, g), w_depth = t * kPiece * p.b.row;
-    columns_ = static_cast<int>(min(p.n - column, std::int64_t{kColumns})) - static_cast<int>(n);
-    last_row_ = static_cast<int>(min(p.m - row, std::int64_t{kRows})) - 1;
-    const char* const x = static_cast<const char*>(p.a.data) +
-                          kBytes * (batch * p.a.batch + row * p.a.row + t * kPiece * p.a.column);
-#pragma unroll
-    for (int r = 0; r < kXRows; ++r) x_[r] = x + (kIsF32 ? 0 : row_bytes(8 * r + g));
+                                        std::int64_t column, uint4* ring)
+      : p_(p), ring_(ring) {
+    const int lane = ptx::lane();
+    const int n = kForm == SkinnyForm::AlongK ? lane / 8 : column_of(0, 0, lane_group());
+    columns_ = static_cast<int>(min(p.n - column, std::int64_t{kColumns})) - n;
+    rows_ = static_cast<int>(min(p.m - row, std::int64_t{kRows})) - lane / kXPieces;
+    x_ = static_cast<const char*>(p.a.data) +
+         kBytes * (batch * p.a.batch + (row + lane / kXPieces) * p.a.row +
+                   lane % kXPieces * kPiece * p.a.column);
     // A lane whose columns do not exist reads the last piece of them.
     const std::int64_t first =
         kForm == SkinnyForm::AlongColumns ? min(column + n, p.n - kPiece) : column + n;
     w_ = static_cast<const char*>(p.b.data) +
-         kBytes * (batch * p.b.batch + first * p.b.column + w_depth);
+         kBytes * (batch * p.b.batch + first * p.b.column + lane_depth() * p.b.row);
   }
 
-  // Pieces of X that a warp keeps in shared memory.
-  static constexpr bool kStagesX = kIsF32 && kRows > 4 && kForm != SkinnyForm::Gathered;
-  static constexpr int kStagedPieces = kStagesX ? 2 * kRows * 8 : 0;
-
-  // Adds steps first .. last - 1. `staged`: room for kStagedPieces of this warp's own.
-  __device__ __forceinline__ void run(int first, int last, uint4* staged) {
-    if constexpr (kStagesX) {
-      run_staged(first, last, staged);
+  // Adds `count` units of K from unit `first` on.
+  __device__ __forceinline__ void run(int first, int count) {
+    if constexpr (kGathers) {
+#pragma unroll 1
+      for (int i = 0; i < count; ++i) {
+        warp_sync();
+        gather_step(first + i);
+        warp_sync();
+        add(ring_);
+      }
     } else {
-      run_steps(first, last);
+      run_ring(first * kSteps, count * kSteps);
     }
+    warp_sync();
   }
 
   // The sums as rows of X, skinny_pitch(kColumns) apart.
@@ -87,8 +94,10 @@ class SkinnyWarp {
   static constexpr int kPairs = kAlongK || kIsF32 ? 2 : kPiece / 2;
   static constexpr int kGroups = kAlongK ? 2 : 1;  // fours of pieces along K in a step
   static constexpr int kXRows = kIsF32 ? 1 : kRows / 8;
-  using XPiece = std::conditional_t<!kAlongK && kBytes == 1, uint2, uint4>;
-  // What is loaded a step ahead. X comes out of L1 while W is waited for.
+  static constexpr int kXPieces = skinny_x_pieces(kBytes, kForm);  // of a row of X in a stage
+  // A step has one half of each piece of X.
+  static constexpr bool kHalves = !kAlongK && kBytes == 1;
+  using XPiece = std::conditional_t<kHalves, uint2, uint4>;
   struct Step {
     uint4 w[8];
   };
@@ -97,169 +106,127 @@ class SkinnyWarp {
   __device__ __forceinline__ static int column_of(int pair, int half, int g) {
     return kAlongK ? 16 * pair + 8 * half + g : kPiece * g + 2 * pair + half;
   }
-  __device__ __forceinline__ int whole_steps() const {
-    if constexpr (kAlongK) return static_cast<int>(p_.k / skinny_unit(kBytes));
-    return static_cast<int>(kBytes == 1 ? p_.k / 64 * 2 : p_.k / 32);
+  // What a lane copies: AlongK a piece of eight in a row of K, of four rows at once; AlongColumns a
+  // piece of eight along the columns, of four rows of K. So eight lanes read 128 bytes on.
+  // Gathered: what it multiplies.
+  __device__ __forceinline__ static int lane_group() {
+    return kGathers ? ptx::lane() / 4 : ptx::lane() % 8;
   }
-  // The K of a step's first piece, without the lane's part.
+  __device__ __forceinline__ static int lane_depth() {
+    const int lane = ptx::lane();
+    return kPiece * (kForm == SkinnyForm::AlongK         ? lane % 8
+                     : kForm == SkinnyForm::AlongColumns ? lane / 8
+                                                         : lane % 4);
+  }
+  // The K of a step's first piece of W, without the lane's part, and of X.
   __device__ __forceinline__ static std::int64_t depth_of(int step) {
     return kAlongK ? std::int64_t{step} * skinny_unit(kBytes) : skinny_step_depth(kBytes, step);
   }
-  __device__ __forceinline__ static constexpr int row_of(int i) {
-    return skinny_row(kBytes, 0, i);
+  __device__ __forceinline__ static std::int64_t x_depth_of(int step) {
+    return depth_of(kHalves ? step & ~1 : step);
   }
-  // K of the lane's pieces that a step has from its first one on.
-  __device__ __forceinline__ std::int64_t left_at(int step) const {
-    return p_.k - depth_of(step) - ptx::lane() % 4 * kPiece;
+  // Where in a stage piece j of lane 4 g + t lies, and piece `piece` of row `row` of X: eight lanes
+  // meet in no bank, neither those that copy nor those that read.
+  __device__ __forceinline__ static int place_of_w(int j, int g, int t) {
+    if constexpr (kForm == SkinnyForm::AlongK) {
+      return (j % 4 * 8 + g) * 8 + ((j / 4 * 4 + t) ^ g % 2 * 4);
+    }
+    return 32 * j + 8 * t + (g ^ 2 * t);
   }
-  __device__ __forceinline__ std::int64_t row_bytes(int s) const {
-    return kBytes * (min(s, last_row_) * p_.a.row);
+  __device__ __forceinline__ static int place_of_x(int row, int piece) {
+    return 256 + row * kXPieces + (kXPieces == 8 ? piece ^ row % 2 * 4 : piece);
   }
 
-  // A step of which all K exist is loaded without a test.
-  template <bool kIsWhole>
-  __device__ __forceinline__ void load(Step& step, int i) const {
-    if constexpr (kForm == SkinnyForm::Gathered) {
-      gather_step(step, i);
-    } else {
-      load_pieces<kIsWhole>(step, i);
+  __device__ __forceinline__ void run_ring(int next, int steps) {
+    int filled = 0;  // the stage that is filled next
+    const auto load_next = [&] {
+      load(next++, ring_ + filled * kStagePieces);
+      filled = filled + 1 == kStages ? 0 : filled + 1;
+    };
+#pragma unroll 1
+    for (int i = 0; i < kStages - 1; ++i) {
+      if (i < steps) load_next();
+      ptx::copy_commit();
+    }
+    int at = 0;
+#pragma unroll 1
+    for (int i = 0; i < steps; ++i) {
+      ptx::copy_wait<kStages - 2>();
+      warp_sync();
+      if (i + kStages - 1 < steps) load_next();
+      ptx::copy_commit();
+      add(ring_ + at * kStagePieces, i % 2);
+      at = at + 1 == kStages ? 0 : at + 1;
     }
   }
-  template <bool kIsWhole>
-  __device__ __forceinline__ void load_pieces(Step& step, int i) const {
-    const std::int64_t left = kIsWhole ? 0 : left_at(i);
+  __device__ __forceinline__ void load(int step, uint4* stage) const {
+    const int lane = ptx::lane();
+    const std::int64_t k = depth_of(step), left = p_.k - k - lane_depth();
     const std::int64_t ld = kBytes * (kAlongK ? p_.b.column : p_.b.row);
-    const char* const from = w_ + depth_of(i) * (kAlongK ? kBytes : ld);
+    const char* const from = w_ + k * (kAlongK ? kBytes : ld);
 #pragma unroll
     for (int j = 0; j < 8; ++j) {
-      const int depth = kAlongK ? j / 4 * 4 * kPiece : row_of(j);
-      step.w[j] = uint4{};
-      if (!kIsWhole && depth >= left) continue;
-      step.w[j] =
-          load_streamed<kAlongK>(from + (kAlongK ? j % 4 * 8 * ld + kBytes * depth : depth * ld));
+      if constexpr (kAlongK) {
+        const int row = lane / 8 + 4 * j;
+        copy_streamed<true>(stage + row * 8 + (lane % 8 ^ row % 2 * 4), from + 4 * j * ld,
+                            left > 0);
+      } else {
+        const int depth = skinny_row(kBytes, 0, j);
+        copy_streamed<false>(stage + place_of_w(j, lane % 8, lane / 8), from + depth * ld,
+                             depth < left);
+      }
+    }
+    const std::int64_t x_k = x_depth_of(step);
+    const bool exists = x_k + lane % kXPieces * kPiece < p_.k;
+#pragma unroll
+    for (int j = 0; j < kRows * kXPieces / 32; ++j) {
+      const int row = 32 / kXPieces * j;
+      copy_kept(stage + place_of_x(lane / kXPieces + row, lane % kXPieces),
+                x_ + kBytes * (x_k + row * p_.a.row), exists && row < rows_);
     }
   }
-  __device__ __forceinline__ void gather_step(Step& step, int i) const {
-    const std::int64_t k = depth_of(i), left = left_at(i);
+  __device__ __forceinline__ void gather_step(int step) const {
+    const int lane = ptx::lane();
+    const std::int64_t k = depth_of(step), left = p_.k - k - lane_depth();
 #pragma unroll 1
     for (int j = 0; j < 8; ++j) {
       const int along = j / 4 * 4 * kPiece;
-      const uint4 piece = gather<kBytes>(w_, j % 4 * 8 * p_.b.column + (k + along) * p_.b.row,
-                                         p_.b.row, j % 4 * 8 < columns_ ? left - along : 0);
-#pragma unroll
-      for (int to = 0; to < 8; ++to) {
-        if (to == j) step.w[to] = piece;
-      }
-    }
-  }
-  // Piece `group` of step i of X: of the lane's rows, or of row s where they all are the lane's.
-  template <bool kIsWhole>
-  __device__ __forceinline__ XPiece piece_of_x(int r, int s, int group, int i) const {
-    const std::int64_t k = depth_of(i) + group * 4 * kPiece;
-    const char* const row = x_[r] + (kIsF32 ? row_bytes(s) : 0);
-    XPiece piece{};
-    if constexpr (kForm == SkinnyForm::Gathered) {
-      piece = gather<kBytes>(row, k * p_.a.column, p_.a.column, left_at(i) - group * 4 * kPiece);
-    } else if (kIsWhole || left_at(i) > group * 4 * kPiece) {
-      load_kept(row + kBytes * k, piece);
-    }
-    return piece;
-  }
-
-  __device__ __forceinline__ void run_steps(int first, int last) {
-    int i = first;
-    if constexpr (kForm != SkinnyForm::Gathered) {
-      const int whole = min(last, whole_steps());
-      if (i < whole) {
-        Step step;
-        load<true>(step, i);
-#pragma unroll 2
-        for (++i; i < whole; ++i) {
-          Step next;
-          load<true>(next, i);
-          add<true>(step, i - 1);
-          step = next;
-        }
-        add<true>(step, i - 1);
-      }
+      ring_[place_of_w(j, lane / 4, lane % 4)] =
+          gather<kBytes>(w_, j % 4 * 8 * p_.b.column + (k + along) * p_.b.row, p_.b.row,
+                         j % 4 * 8 < columns_ ? left - along : 0);
     }
 #pragma unroll 1
-    for (; i < last; ++i) {
-      Step step;
-      load<false>(step, i);
-      add<false>(step, i);
+    for (int j = 0; j < kRows * kXPieces / 32; ++j) {
+      const int row = 32 / kXPieces * j;
+      ring_[place_of_x(lane / kXPieces + row, lane % kXPieces)] =
+          gather<kBytes>(x_, k * p_.a.column + row * p_.a.row, p_.a.column,
+                         row < rows_ ? p_.k - k - lane % kXPieces * kPiece : 0);
     }
   }
 
-  // f32 of many rows: X goes through shared memory, a step ahead as W does. Out of L1 its loads and
-  // their addresses took twice the time of the products.
-  __device__ __forceinline__ void run_staged(int first, int last, uint4* staged) {
-    if (first >= last) return;
-    const int whole = whole_steps();
-    Step even, odd;
-    load_staged(even, first, whole, staged);
-    copy_commit();
-#pragma unroll 1
-    for (int i = first; i < last; i += 2) {
-      if (i + 1 < last) load_staged(odd, i + 1, whole, staged + kRows * 8);
-      copy_commit();
-      add_staged(even, staged);
-      if (i + 1 >= last) break;
-      if (i + 2 < last) load_staged(even, i + 2, whole, staged);
-      copy_commit();
-      add_staged(odd, staged + kRows * 8);
-    }
-  }
-  __device__ __forceinline__ void load_staged(Step& step, int i, int whole, uint4* staged) {
-    const int lane = ptx::lane(), piece = lane % 8;
-    const std::int64_t k = depth_of(i) + piece * kPiece;
-    // x_ is at the lane's pieces of W: go back to the first.
-    const char* const x = x_[0] + kBytes * (k - lane % 4 * kPiece);
+  __device__ __forceinline__ void add(const uint4* stage, int half = 0) {
+    const int lane = ptx::lane(), g = lane / 4, t = lane % 4;
+    Step step;
 #pragma unroll
-    for (int j = 0; j < kRows / 4; ++j) {
-      const int row = lane / 8 + 4 * j;
-      copy_async(staged + row * 8 + piece, x + row_bytes(row), k < p_.k);
-    }
-    if (i < whole) {
-      load<true>(step, i);
-    } else {
-      load<false>(step, i);
-    }
-  }
-  __device__ __forceinline__ void add_staged(const Step& step, const uint4* staged) {
-    copy_wait_but_one();
-    warp_sync();
-    const int t = ptx::lane() % 4;
-#pragma unroll
-    for (int s = 0; s < kRows; ++s) {
-      add_f32(step, s, staged[s * 8 + t], staged[s * 8 + 4 + t]);
-    }
-    warp_sync();
-  }
-
-  template <bool kIsWhole>
-  __device__ __forceinline__ void add(const Step& step, int i) {
+    for (int j = 0; j < 8; ++j) step.w[j] = stage[place_of_w(j, g, t)];
     if constexpr (kIsF32) {
-#pragma unroll(kForm == SkinnyForm::Gathered ? 1 : kRows)
-      for (int s = 0; s < kRows; ++s) {
-        const uint4 first = piece_of_x<kIsWhole>(0, s, 0, i),
-                    second = piece_of_x<kIsWhole>(0, s, 1, i);
-        if constexpr (kForm == SkinnyForm::Gathered) {
 #pragma unroll
-          for (int to = 0; to < kRows; ++to) {
-            if (to == s) add_f32(step, to, first, second);
-          }
-        } else {
-          add_f32(step, s, first, second);
-        }
+      for (int s = 0; s < kRows; ++s) {
+        add_f32(step, s, stage[place_of_x(s, t)], stage[place_of_x(s, 4 + t)]);
       }
-      return;
     } else {
       XPiece x[kGroups][kXRows];
 #pragma unroll
       for (int u = 0; u < kGroups; ++u) {
 #pragma unroll
-        for (int r = 0; r < kXRows; ++r) x[u][r] = piece_of_x<kIsWhole>(r, 0, u, i);
+        for (int r = 0; r < kXRows; ++r) {
+          const uint4* const piece = stage + place_of_x(8 * r + g, 4 * u + t);
+          if constexpr (kHalves) {
+            x[u][r] = reinterpret_cast<const uint2*>(piece)[half];
+          } else {
+            x[u][r] = *piece;
+          }
+        }
       }
       if constexpr (kAlongK) {
         add_pieces(step, x);
@@ -387,10 +354,11 @@ class SkinnyWarp {
   }
 
   const SimtParams& p_;
-  int columns_;  // that exist from the lane's first one on
-  int last_row_;
+  uint4* ring_;
+  int columns_;    // that exist from the lane's first one on
+  int rows_;       // of X that exist from the lane's first one that it copies on
   const char* w_;  // the lane's first piece of its first column
-  const char* x_[kXRows];
+  const char* x_;  // and the first that it copies of X
   Sums sums_ = {};
 };
 

@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <cstring>
+#include <deque>
 #include <gtest/gtest.h>
+#include <vector>
 
 #include "backends/cuda/kernels/ptx.cuh"
 #include "core/small_float.hpp"
@@ -12,32 +14,52 @@
 
 namespace girih::inline v0::cuda {
 
-template <class Piece>
-void load_aligned(const void* from, Piece& piece) {
-  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(from) % sizeof(Piece), 0U);
-  std::memcpy(&piece, from, sizeof(Piece));
-}
-template <bool kAlongK>
-uint4 load_streamed(const void* from) {
-  uint4 piece;
-  load_aligned(from, piece);
-  return piece;
-}
-template <class Piece>
-void load_kept(const void* from, Piece& piece) {
-  load_aligned(from, piece);
-}
+/// Copies of a lane that are under way: as early or as late as they may arrive.
+struct HostCopies {
+  struct Copy {
+    uint4* to;
+    const void* from;
+  };
+  static inline bool are_late = true;
+  static inline thread_local std::deque<std::vector<Copy>> groups{1};
 
-/// At once: what a lane waits for is there when it asks.
-inline void copy_async(uint4* to, const void* from, bool exists) {
-  *to = uint4{};
-  if (exists) load_aligned(from, *to);
+  static void arrive(const Copy& copy) {
+    *copy.to = uint4{};
+    if (copy.from != nullptr) std::memcpy(copy.to, copy.from, sizeof(uint4));
+  }
+  static void add(uint4* to, const void* from, bool exists) {
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(exists ? from : to) % sizeof(uint4), 0U);
+    const Copy copy{to, exists ? from : nullptr};
+    if (are_late) {
+      groups.back().push_back(copy);
+    } else {
+      arrive(copy);
+    }
+  }
+};
+template <bool kAlongK>
+void copy_streamed(uint4* to, const void* from, bool exists) {
+  HostCopies::add(to, from, exists);
 }
-inline void copy_commit() {}
-inline void copy_wait_but_one() {}
+inline void copy_kept(uint4* to, const void* from, bool exists) {
+  HostCopies::add(to, from, exists);
+}
 inline void warp_sync() {
   HostWarp::meeting.arrive_and_wait();
 }
+
+namespace ptx {
+inline void copy_commit() {
+  HostCopies::groups.emplace_back();
+}
+template <int kPending>
+void copy_wait() {
+  auto& groups = HostCopies::groups;  // the last one is not committed
+  for (; groups.size() > kPending + 1; groups.pop_front()) {
+    for (const HostCopies::Copy& copy : groups.front()) HostCopies::arrive(copy);
+  }
+}
+}  // namespace ptx
 
 /// Element e of a register.
 template <Element kType>
