@@ -251,6 +251,7 @@ Result<std::vector<GemmSelection>> launches_to_time(const GemmProblem& problem,
   if (!choice) return choice.error();
   std::vector<GemmSelection> launches;
   for (const KernelInfo& kernel : context.kernels) {
+    if (kernel.op != Op::Gemm) continue;
     if (!kernel.operands.has(problem.a.dtype) || !kernel.outputs.has(problem.c.dtype)) continue;
     if (kernel.precision.value_or(problem.precision) != problem.precision) continue;
     const std::vector<GemmSelection> of_row = cuda_gemm_launches(problem, kernel, *context.device);
