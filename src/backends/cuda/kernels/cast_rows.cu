@@ -1,7 +1,9 @@
-// Casts of rows.
+// Casts of rows. Plain elements take the instructions for pairs; those make every NaN one and the
+// same, and saturate 8-bit floats.
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <limits>
 
 #include "backends/cuda/kernels/move_kernels.hpp"
 #include "backends/cuda/kernels/move_rows.cuh"
@@ -25,8 +27,7 @@ constexpr FloatFormat kFormat = kType == Element::BF16     ? kBf16
                                 : kType == Element::F8E4M3 ? kF8E4M3
                                                            : kF8E5M2;
 
-// The conversion unit makes every NaN one and the same; as in widen and narrow, NaN keep what fits
-// of them.
+// As in widen and narrow, NaN keep what fits of them.
 template <FloatFormat F>
 __device__ __forceinline__ float widened_nan(std::uint32_t bits) {
   const std::uint32_t payload = F.has_infinity ? bits << (23 - F.fraction_bits) & 0x7FFFFFu : 0;
@@ -52,22 +53,18 @@ __device__ __forceinline__ float widened(std::uint32_t bits) {
     return __uint_as_float(bits << 16 | (is_nan ? 0x400000u : 0u));
   } else if constexpr (kType == Element::F16) {
     return is_nan ? widened_nan<kFrom>(bits) : half(bits);
-  } else if constexpr (kType == Element::F8E4M3) {
-    // The exponent's bias is 8 less than that of f16.
-    const float x = 256.0f * half((bits & 0x80u) << 8 | (bits & 0x7Fu) << 7);
-    return is_nan ? widened_nan<kFrom>(bits) : x;
   } else {
-    return is_nan ? widened_nan<kFrom>(bits) : half(bits << 8);
+    return is_nan ? widened_nan<kFrom>(bits) : half(widen_pair<kType, false>(bits));
   }
 }
 
-// Plain elements, which the instructions for pairs convert: up to this size, and no NaN.
+// Plain elements are up to this size, and no NaN.
 template <Element kType>
 constexpr float kLargest = kType == Element::F8E4M3   ? 464.0f
                            : kType == Element::F8E5M2 ? 61439.996f
-                                                      : __builtin_huge_valf();
+                                                      : std::numeric_limits<float>::infinity();
 
-// Of what does not overflow: the instruction saturates.
+/// Of plain elements.
 template <Element kType>
 __device__ __forceinline__ std::uint32_t eighths(float low, float high) {
 #if __CUDA_ARCH__ >= 890

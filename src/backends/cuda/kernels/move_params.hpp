@@ -69,11 +69,11 @@ struct RowParams {
 };
 
 /// How one row divides: elements before the units, units, elements behind them. A unit is written
-/// at a multiple of its size, and read as the one or two that lie at multiples of theirs, none of
-/// which reaches out of the row.
+/// at a multiple of its size, and read as the words around it, none of which reaches out of the
+/// row.
 struct RowPlace {
   int head = 0, units = 0, tail = 0;
-  int shift = 0;  ///< bytes that a unit of the source lies behind a word, a multiple of its size
+  int shift = 0;  ///< bytes from the beginning of a word to that of a unit of the source
   int skip = 0;   ///< units before the first that the first piece would have
 };
 constexpr RowPlace row_place(const RowUnit& unit, std::uintptr_t source, std::uintptr_t destination,
@@ -135,9 +135,8 @@ constexpr TilePlace tile_place(const TransposeParams& p, std::uint32_t tile, Til
 }
 
 // A transpose of rows that begin at multiples of 16 bytes on both sides: each thread turns a square
-// of 16 bytes by as many rows in its registers. A block of squares, 8 warps of 4 by 8, is 16
-// squares along x and as many along y: every store of a warp is of whole 128-byte lines, every load
-// of half ones.
+// of 16 bytes by as many rows in its registers. A block's are 16 squares along x and as many along
+// y, a warp's 8 by 4: it reads whole 128-byte lines and writes halves of them.
 struct SquarePlace {
   int x, y;  ///< in squares
 };
