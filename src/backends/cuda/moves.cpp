@@ -131,8 +131,14 @@ Status add_rows(const Move& move, const Dimensions& dimensions, int multiprocess
   const std::int64_t row = dimensions.last().extent, rows = dimensions.size() / row;
   const std::int64_t units = row / unit.elements;
   RowParams p;
-  // A row of less than a warp's units is shared by as many threads as it has units, or elements.
-  p.lanes = lanes_for(units > 0 ? units : row);
+  // Threads that share a row of less than a warp's units: half as many as it has where nothing lies
+  // around them, and one for four elements where hardly any are.
+  const std::size_t inner = dimensions.rank - 1;
+  const bool is_whole =
+      places(move, dimensions, inner, inner) % 16 == 0 && row % unit.elements == 0;
+  p.lanes = lanes_for(units < 4  ? ceil_div(row, std::int64_t{4})
+                      : is_whole ? ceil_div(units, std::int64_t{unit.in_flight})
+                                 : units);
   p.lanes_log2 = static_cast<std::uint32_t>(std::countr_zero(p.lanes));
   const std::int64_t piece = std::int64_t{p.lanes} * unit.in_flight;
   p.line = units > piece ? 128 : static_cast<std::uint32_t>(unit.written());
@@ -147,7 +153,7 @@ Status add_rows(const Move& move, const Dimensions& dimensions, int multiprocess
   }
   p.source = move.source;
   p.destination = move.destination;
-  p.outer = outer_of(move, dimensions, dimensions.rank - 1, dimensions.rank - 1);
+  p.outer = outer_of(move, dimensions, inner, inner);
   p.elements = static_cast<std::uint32_t>(row);
   p.pieces = static_cast<std::uint32_t>(rows * row_pieces);
   p.row_pieces = make_divisor(static_cast<std::uint32_t>(row_pieces));
@@ -186,14 +192,15 @@ Status add_transpose(const Move& move, const Dimensions& dimensions, std::size_t
       static_cast<std::uintptr_t>((dimensions.at[x].destination | dimensions.last().source) *
                                   bytes);
   const bool is_aligned = bits % 16 == 0;
-  const int side = transpose_side(bytes, is_aligned);
+  const TileSide side = tile_side(bytes, is_aligned);
   const MoveDimension &along_x = dimensions.at[x], &along_y = dimensions.at[y];
-  const std::int64_t tiles_x = ceil_div(along_x.extent, side),
-                     tiles_y =
-                         ceil_div(along_y.extent + (is_aligned ? 0 : square_side(bytes) - 1), side);
+  // A column may begin up to a piece before its tile.
+  const int before = is_aligned ? 0 : square_side(bytes) - 1;
+  const std::int64_t tiles_x = ceil_div(along_x.extent, side.x),
+                     tiles_y = ceil_div(along_y.extent + before, side.y);
   const std::int64_t outer = dimensions.size() / along_x.extent / along_y.extent;
   if (tiles_x * tiles_y * outer > kMaxUnits) {
-    const std::int64_t half = round_up(ceil_div(dimensions.at[0].extent, 2), x == 0 ? side : 1);
+    const std::int64_t half = round_up(ceil_div(dimensions.at[0].extent, 2), x == 0 ? side.x : 1);
     return in_pieces(move, dimensions, half, multiprocessors, sink);
   }
   TransposeParams p;

@@ -113,9 +113,9 @@ class Host final : public cuda::LaunchSink {
       expect_aligned(to + std::int64_t{e} * unit.destination_bytes, unit.written());
       if (unit.source_bytes != 0) {
         const char* const word = from + std::int64_t{e} * unit.source_bytes - place.shift;
-        expect_aligned(word, unit.read());
+        expect_aligned(word, unit.word());
         EXPECT_GE(word, from) << "what is read stays in the row";
-        EXPECT_LE(word + unit.read() + (place.shift != 0 ? unit.read() : 0),
+        EXPECT_LE(word + unit.read() + (place.shift != 0 ? unit.word() : 0),
                   from + std::int64_t{elements} * unit.source_bytes);
       }
       for (int j = 0; j < unit.elements; ++j) element(e + j);
@@ -124,7 +124,7 @@ class Host final : public cuda::LaunchSink {
   }
 
   template <class Visit>
-  void transpose(const cuda::Launch& launch, int side, Visit visit) {
+  void transpose(const cuda::Launch& launch, cuda::TileSide side, Visit visit) {
     const auto& p = *static_cast<const TransposeParams*>(launch.params);
     EXPECT_EQ(launch.grid.x, p.tiles);
     for (std::uint32_t unit = 0; unit < p.tiles; ++unit) {
@@ -147,7 +147,7 @@ class Host final : public cuda::LaunchSink {
   void squares(const cuda::Launch& launch, int bytes) {
     ways.push_back(Way::Squares);
     const int side = cuda::square_side(bytes);
-    transpose(launch, cuda::transpose_side(bytes, true),
+    transpose(launch, cuda::tile_side(bytes, true),
               [&](const TransposeParams& p, const char* from, char* to, std::int64_t x0,
                   std::int64_t y0) {
                 for (int thread = 0; thread < cuda::kMoveThreads; ++thread) {
@@ -164,16 +164,17 @@ class Host final : public cuda::LaunchSink {
   }
   void tiles(const cuda::Launch& launch, int bytes) {
     ways.push_back(Way::Tiles);
-    const int side = cuda::transpose_side(bytes, false), piece = cuda::square_side(bytes);
+    const cuda::TileSide side = cuda::tile_side(bytes, false);
+    const int piece = cuda::square_side(bytes);
     transpose(launch, side,
               [&](const TransposeParams& p, const char* from, char* to, std::int64_t x0,
                   std::int64_t y0) {
-                for (std::int64_t x = x0; x < std::min(x0 + side, p.x); ++x) {
+                for (std::int64_t x = x0; x < std::min(x0 + side.x, p.x); ++x) {
                   char* const column = to + x * p.destination_row + y0 * bytes;
                   const auto before =
                       static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(column) % 16) /
                       bytes;
-                  for (std::int64_t i = -before; i < side - before; ++i) {
+                  for (std::int64_t i = -before; i < side.y - before; ++i) {
                     const std::int64_t y = y0 + i;
                     if ((i + before) % piece == 0) expect_aligned(column + i * bytes, 16);
                     if (y < 0 || y >= p.y) continue;
@@ -374,8 +375,8 @@ TEST(CudaMoves, PiecesOfAColumnLieInDifferentBanks) {
         std::map<int, int> words;  // by bank
         for (int lane = 0; lane < 32; ++lane) {
           const int row = (lane % 8 + 1) * piece - 1 - before;
-          const int at = row * cuda::tile_pitch(bytes) + cuda::tile_piece(row / piece, 0) +
-                         (column + lane / 8) * bytes;
+          const int at =
+              row * cuda::kTilePitch + cuda::tile_byte(row / piece, (column + lane / 8) * bytes);
           const auto [known, is_new] = words.emplace(at / 4 % 32, at / 4);
           EXPECT_EQ(known->second, at / 4) << bytes << ' ' << column << ' ' << lane;
         }

@@ -1,7 +1,9 @@
-// Casts of rows.
+// Casts of rows. Plain elements take the instructions for pairs; those make every NaN one and the
+// same, and saturate 8-bit floats.
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <limits>
 
 #include "backends/cuda/kernels/move_kernels.hpp"
 #include "backends/cuda/kernels/move_rows.cuh"
@@ -17,13 +19,15 @@ constexpr int kSize = kType == Element::F32                             ? 4
                                                                         : 1;
 
 template <Element kType>
+constexpr std::uint32_t kMask = kSize<kType> == 4 ? ~0u : (1u << (8 * kSize<kType> % 32)) - 1;
+
+template <Element kType>
 constexpr FloatFormat kFormat = kType == Element::BF16     ? kBf16
                                 : kType == Element::F16    ? kF16
                                 : kType == Element::F8E4M3 ? kF8E4M3
                                                            : kF8E5M2;
 
-// The conversion unit makes every NaN one and the same; as in widen and narrow, NaN keep what fits
-// of them.
+// As in widen and narrow, NaN keep what fits of them.
 template <FloatFormat F>
 __device__ __forceinline__ float widened_nan(std::uint32_t bits) {
   const std::uint32_t payload = F.has_infinity ? bits << (23 - F.fraction_bits) & 0x7FFFFFu : 0;
@@ -49,16 +53,18 @@ __device__ __forceinline__ float widened(std::uint32_t bits) {
     return __uint_as_float(bits << 16 | (is_nan ? 0x400000u : 0u));
   } else if constexpr (kType == Element::F16) {
     return is_nan ? widened_nan<kFrom>(bits) : half(bits);
-  } else if constexpr (kType == Element::F8E4M3) {
-    // The exponent's bias is 8 less than that of f16.
-    const float x = 256.0f * half((bits & 0x80u) << 8 | (bits & 0x7Fu) << 7);
-    return is_nan ? widened_nan<kFrom>(bits) : x;
   } else {
-    return is_nan ? widened_nan<kFrom>(bits) : half(bits << 8);
+    return is_nan ? widened_nan<kFrom>(bits) : half(widen_pair<kType, false>(bits));
   }
 }
 
-// Of what does not overflow: the instruction saturates.
+// Plain elements are up to this size, and no NaN.
+template <Element kType>
+constexpr float kLargest = kType == Element::F8E4M3   ? 464.0f
+                           : kType == Element::F8E5M2 ? 61439.996f
+                                                      : std::numeric_limits<float>::infinity();
+
+/// Of plain elements.
 template <Element kType>
 __device__ __forceinline__ std::uint32_t eighths(float low, float high) {
 #if __CUDA_ARCH__ >= 890
@@ -82,16 +88,14 @@ __device__ __forceinline__ std::uint32_t narrowed(float x) {
     return x != x ? narrowed_nan<kBf16>(bits) : __bfloat16_as_ushort(__float2bfloat16_rn(x));
   } else if constexpr (kType == Element::F16) {
     return x != x ? narrowed_nan<kF16>(bits) : __half_as_ushort(__float2half_rn(x));
+  } else if constexpr (kType == Element::F8E4M3) {
+    return fabsf(x) <= kLargest<kType> ? eighths<kType>(x, 0.0f) : narrowed_nan<kF8E4M3>(bits);
   } else {
-    return narrow<kFormat<kType>>(x);
+    const std::uint32_t infinity = (bits >> 24 & 0x80u) | 0x7Cu;
+    const std::uint32_t large = x != x ? narrowed_nan<kF8E5M2>(bits) : infinity;
+    return fabsf(x) <= kLargest<kType> ? eighths<kType>(x, 0.0f) : large;
   }
 }
-
-// Plain elements, which the instructions for pairs convert: up to this size, and no NaN.
-template <Element kType>
-constexpr float kLargest = kType == Element::F8E4M3   ? 464.0f
-                           : kType == Element::F8E5M2 ? 61439.996f
-                                                      : __builtin_huge_valf();
 
 /// Elements `i` and `i + 1`, i even; NaN become some NaN.
 template <Element kType>
@@ -144,7 +148,7 @@ struct Cast {
         static_cast<To>(narrowed<kTo>(widened<kFrom>(*reinterpret_cast<const From*>(from))));
   }
   template <int kWords>
-  __device__ static bool unit(const std::uint32_t* read, std::uint32_t (&written)[kWords]) {
+  __device__ static void unit(const std::uint32_t* read, std::uint32_t (&written)[kWords]) {
     constexpr int kElements = kUnit.elements;
     float x[kElements];
     bool is_plain = true;
@@ -153,8 +157,16 @@ struct Cast {
       widen_two<kFrom>(read, i, x[i], x[i + 1]);
       is_plain = is_plain && fabsf(x[i]) <= kLargest<kTo> && fabsf(x[i + 1]) <= kLargest<kTo>;
     }
-    if (is_plain) narrow_all<kTo>(x, written);
-    return is_plain;
+    if (is_plain) return narrow_all<kTo>(x, written);
+    constexpr int kOfRead = 4 / kSize<kFrom>, kOfWritten = 4 / kSize<kTo>;
+#pragma unroll
+    for (int w = 0; w < kWords; ++w) written[w] = 0;
+#pragma unroll
+    for (int i = 0; i < kElements; ++i) {
+      const std::uint32_t bits = read[i / kOfRead] >> (i % kOfRead * 8 * kSize<kFrom>)&kMask<kFrom>;
+      written[i / kOfWritten] |= narrowed<kTo>(widened<kFrom>(bits))
+                                 << (i % kOfWritten * 8 * kSize<kTo>);
+    }
   }
 };
 

@@ -14,10 +14,9 @@ struct Same {
   __device__ static void element(const char* from, char* to) {
     *reinterpret_cast<T*>(to) = *reinterpret_cast<const T*>(from);
   }
-  __device__ static bool unit(const std::uint32_t* read, std::uint32_t (&written)[4]) {
+  __device__ static void unit(const std::uint32_t* read, std::uint32_t (&written)[4]) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) written[i] = read[i];
-    return true;
   }
 };
 
@@ -36,10 +35,9 @@ struct Pattern {
       *reinterpret_cast<T*>(to) = static_cast<T>(low);
     }
   }
-  __device__ bool unit(const std::uint32_t*, std::uint32_t (&written)[4]) const {
+  __device__ void unit(const std::uint32_t*, std::uint32_t (&written)[4]) const {
 #pragma unroll
     for (int i = 0; i < 4; i += 2) written[i] = low, written[i + 1] = high;
-    return true;
   }
 };
 

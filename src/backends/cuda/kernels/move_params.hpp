@@ -34,8 +34,8 @@ constexpr MoveOffsets offsets_of(const OuterDimensions& outer, std::uint32_t row
   return at;
 }
 
-/// What a thread of a move of rows takes at once: the elements of 16 bytes of the wider side,
-/// `in_flight` times.
+/// What a thread of a move of rows takes at once: the elements of one access of up to 16 bytes to
+/// the destination, `in_flight` times.
 struct RowUnit {
   int source_bytes = 0;  ///< of an element; 0: a fill
   int destination_bytes = 0;
@@ -44,10 +44,13 @@ struct RowUnit {
 
   [[nodiscard]] constexpr int written() const { return elements * destination_bytes; }
   [[nodiscard]] constexpr int read() const { return elements * source_bytes; }
+  /// Bytes of one access to the source.
+  [[nodiscard]] constexpr int word() const { return read() < 16 ? read() : 16; }
 };
 constexpr RowUnit row_unit(int source_bytes, int destination_bytes) {
-  const int wider = source_bytes > destination_bytes ? source_bytes : destination_bytes;
-  return {source_bytes, destination_bytes, 16 / wider, 2};
+  // 8 elements of f32 are two accesses, 16 would be four.
+  const int elements = destination_bytes == 1 && source_bytes > 1 ? 8 : 16 / destination_bytes;
+  return {source_bytes, destination_bytes, elements, 2};
 }
 
 /// Rows whose elements are neighbours on both sides, at any alignment, in pieces that `lanes`
@@ -66,11 +69,11 @@ struct RowParams {
 };
 
 /// How one row divides: elements before the units, units, elements behind them. A unit is written
-/// at a multiple of its size, and read as the one or two that lie at multiples of theirs, none of
-/// which reaches out of the row.
+/// at a multiple of its size, and read as the words around it, none of which reaches out of the
+/// row.
 struct RowPlace {
   int head = 0, units = 0, tail = 0;
-  int shift = 0;  ///< bytes that a unit of the source lies behind a multiple of its size
+  int shift = 0;  ///< bytes from the beginning of a word to that of a unit of the source
   int skip = 0;   ///< units before the first that the first piece would have
 };
 constexpr RowPlace row_place(const RowUnit& unit, std::uintptr_t source, std::uintptr_t destination,
@@ -83,10 +86,10 @@ constexpr RowPlace row_place(const RowUnit& unit, std::uintptr_t source, std::ui
   if (unit.source_bytes != 0) {
     const auto first = static_cast<std::uint32_t>(source) +
                        static_cast<std::uint32_t>(place.head * unit.source_bytes);
-    place.shift = static_cast<int>(first % static_cast<std::uint32_t>(unit.read()));
+    place.shift = static_cast<int>(first % static_cast<std::uint32_t>(unit.word()));
     if (place.shift > place.head * unit.source_bytes) place.head += unit.elements;
     if (place.shift > 0) {
-      const int behind = (elements - place.head) - (unit.read() - place.shift) / unit.source_bytes;
+      const int behind = (elements - place.head) - (unit.word() - place.shift) / unit.source_bytes;
       units = behind / unit.elements;
       if (behind < 0) units = 0;
     }
@@ -117,21 +120,23 @@ struct TransposeParams {
   Divisor tiles_x, tiles_y;
 };
 
+struct TileSide {
+  int x, y;  ///< elements
+};
 struct TilePlace {
   std::int64_t x, y;  ///< of its first element
   std::uint32_t row;  ///< of the outer dimensions
 };
 // Neighbouring tiles lie along y, where they are written: 0.93 of memcpy, and 0.87 along x.
-constexpr TilePlace tile_place(const TransposeParams& p, std::uint32_t tile, int side) {
+constexpr TilePlace tile_place(const TransposeParams& p, std::uint32_t tile, TileSide side) {
   const std::uint32_t beside = quotient(tile, p.tiles_y), row = quotient(beside, p.tiles_x);
-  return {std::int64_t{beside - row * p.tiles_x.value} * side,
-          std::int64_t{tile - beside * p.tiles_y.value} * side, row};
+  return {std::int64_t{beside - row * p.tiles_x.value} * side.x,
+          std::int64_t{tile - beside * p.tiles_y.value} * side.y, row};
 }
 
 // A transpose of rows that begin at multiples of 16 bytes on both sides: each thread turns a square
-// of 16 bytes by as many rows in its registers. A block of squares, 8 warps of 4 by 8, is 16
-// squares along x and as many along y: every store of a warp is of whole 128-byte lines, every load
-// of half ones.
+// of 16 bytes by as many rows in its registers. A block's are 16 squares along x and as many along
+// y, a warp's 8 by 4: it reads whole 128-byte lines and writes halves of them.
 struct SquarePlace {
   int x, y;  ///< in squares
 };
@@ -143,22 +148,24 @@ constexpr int square_side(int bytes) {
   return 16 / bytes;
 }
 
-// Any other goes through a tile in shared memory, in pieces of 16 bytes on both sides. A row holds
-// the pieces of one y, in an order that has eight pieces of a column, which lie `piece` rows apart,
-// in different banks. Each column is written from the last multiple of 16 bytes before the tile on.
-constexpr int transpose_side(int bytes, bool is_aligned) {
-  return is_aligned ? 16 * square_side(bytes) : bytes == 1 ? 128 : 256 / bytes;
+// Any other goes through a tile in shared memory: each row as the 16 words of 16 bytes around 15 of
+// them, at any alignment. A column is written in pieces of 16 bytes from the last multiple of those
+// before the tile on, so that it takes rows of up to a piece before. Words lie in an order that has
+// eight pieces of a column, whose rows are `square_side` apart, in different banks.
+constexpr TileSide tile_side(int bytes, bool is_aligned) {
+  if (is_aligned) return {16 * square_side(bytes), 16 * square_side(bytes)};
+  return {240 / bytes, bytes == 1 ? 128 : 256 / bytes};
 }
+constexpr int tile_rows(int bytes) {
+  return tile_side(bytes, false).y + square_side(bytes) - 1;
+}
+constexpr int kTilePitch = 256;
 constexpr int transpose_shared_bytes(int bytes, bool is_aligned) {
-  const int side = transpose_side(bytes, false);
-  return is_aligned ? 0 : (side + square_side(bytes) - 1) * side * bytes;
+  return is_aligned ? 0 : tile_rows(bytes) * kTilePitch;
 }
-constexpr int tile_pitch(int bytes) {
-  return transpose_side(bytes, false) * bytes;
-}
-// Where in a row of a group of `piece` rows its piece lies, bytes.
-constexpr int tile_piece(int group, int piece) {
-  return (piece ^ group % 8) * 16;
+// Where byte `at` of a row lies in it; rows of a group are square_side.
+constexpr int tile_byte(int group, int at) {
+  return at ^ group % 8 * 16;
 }
 
 }  // namespace girih::inline v0::cuda

@@ -52,14 +52,15 @@ __device__ __forceinline__ void store_words(char* to, const std::uint32_t (&word
   }
 }
 
-/// The words that begin `shift` bytes behind those loaded. kElement bytes divide `shift`.
-template <int kElement, int kWords>
-__device__ __forceinline__ void shift_words(std::uint32_t (&x)[2 * kWords], int shift) {
+/// The words that begin `shift` bytes behind those loaded, of which the last kExtra are one access.
+/// kElement bytes divide `shift`.
+template <int kElement, int kWords, int kExtra>
+__device__ __forceinline__ void shift_words(std::uint32_t (&x)[kWords + kExtra], int shift) {
 #pragma unroll
-  for (int by = kWords / 2; by > 0; by /= 2) {
+  for (int by = kExtra / 2; by > 0; by /= 2) {
 #pragma unroll
     for (int i = 0; i < kWords + by; ++i) {
-      if (i + by < 2 * kWords && (shift & 4 * by) != 0) x[i] = x[i + by];
+      if (i + by < kWords + kExtra && (shift & 4 * by) != 0) x[i] = x[i + by];
     }
   }
   if constexpr (kElement < 4) {
@@ -70,12 +71,12 @@ __device__ __forceinline__ void shift_words(std::uint32_t (&x)[2 * kWords], int 
   }
 }
 
-/// Units of Value::kUnit. Value::unit makes the words that one writes of those that it reads, or
-/// returns false where its elements need Value::element, which moves one.
+/// Units of Value::kUnit. Value::unit makes the words that one writes of those that it reads,
+/// Value::element moves one element.
 template <class Value>
 __global__ void __launch_bounds__(kMoveThreads) move_rows(const __grid_constant__ RowParams p) {
   constexpr RowUnit kUnit = Value::kUnit;
-  constexpr int kReads = kUnit.read() / 4, kWrites = kUnit.written() / 4,
+  constexpr int kReads = kUnit.read() / 4, kWrites = kUnit.written() / 4, kExtra = kUnit.word() / 4,
                 kInFlight = kUnit.in_flight;
   const std::uint32_t thread = blockIdx.x * kMoveThreads + threadIdx.x;
   const std::uint32_t piece = thread >> p.lanes_log2;
@@ -93,43 +94,37 @@ __global__ void __launch_bounds__(kMoveThreads) move_rows(const __grid_constant_
 
   const std::int64_t unit = std::int64_t{first} * kUnit.elements + place.head;
   const char* const from = source + unit * kUnit.source_bytes - place.shift;
-  std::uint32_t words[kInFlight][kReads > 0 ? 2 * kReads : 1];
+  std::uint32_t words[kInFlight][kReads > 0 ? kReads + kExtra : 1];
   if constexpr (kReads > 0) {
 #pragma unroll
     for (int i = 0; i < kInFlight; ++i) {
       if (first + i * lanes < 0 || first + i * lanes >= place.units) continue;
-      load_words<kReads>(from + i * lanes * kUnit.read(), words[i]);
-      if (place.shift != 0) {
-        load_words<kReads>(from + (i * lanes + 1) * kUnit.read(), words[i] + kReads);
-      }
+      const char* const word = from + i * lanes * kUnit.read();
+#pragma unroll
+      for (int w = 0; w < kReads; w += kExtra) load_words<kExtra>(word + 4 * w, words[i] + w);
+      if (place.shift != 0) load_words<kExtra>(word + 4 * kReads, words[i] + kReads);
     }
   }
   // Meanwhile what lies around the units: the first piece has what is before them, the last what is
   // behind them.
   const Value value(p);
-  const auto move_element = [&](std::int64_t e) {
-    value.element(source + e * kUnit.source_bytes, destination + e * kUnit.destination_bytes);
-  };
   const int heads = of_row == 0 ? place.head : 0,
             others = heads + (of_row + 1 == p.row_pieces.value ? place.tail : 0);
 #pragma unroll 1
   for (int i = lane; i < others; i += lanes) {
-    move_element(i < heads ? i : elements - others + i);
+    const std::int64_t e = i < heads ? i : elements - others + i;
+    value.element(source + e * kUnit.source_bytes, destination + e * kUnit.destination_bytes);
   }
   char* const to = destination + unit * kUnit.destination_bytes;
 #pragma unroll
   for (int i = 0; i < kInFlight; ++i) {
     if (first + i * lanes < 0 || first + i * lanes >= place.units) continue;
     if constexpr (kReads > 0) {
-      if (place.shift != 0) shift_words<kUnit.source_bytes, kReads>(words[i], place.shift);
+      if (place.shift != 0) shift_words<kUnit.source_bytes, kReads, kExtra>(words[i], place.shift);
     }
     std::uint32_t written[kWrites];
-    if (value.unit(words[i], written)) {
-      store_words(to + i * lanes * kUnit.written(), written);
-      continue;
-    }
-#pragma unroll 1
-    for (int e = 0; e < kUnit.elements; ++e) move_element(unit + i * lanes * kUnit.elements + e);
+    value.unit(words[i], written);
+    store_words(to + i * lanes * kUnit.written(), written);
   }
 }
 

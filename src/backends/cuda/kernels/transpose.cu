@@ -1,5 +1,6 @@
 // Copies that exchange the contiguous dimension.
 
+#include "backends/cuda/kernels/async_copy.cuh"
 #include "backends/cuda/kernels/move_kernels.hpp"
 #include "backends/cuda/kernels/move_rows.cuh"
 
@@ -11,7 +12,7 @@ struct Tile {
   const char* source;
   char* destination;
 };
-__device__ __forceinline__ Tile tile_of(const TransposeParams& p, int side) {
+__device__ __forceinline__ Tile tile_of(const TransposeParams& p, TileSide side) {
   const TilePlace place = tile_place(p, blockIdx.x, side);
   const MoveOffsets at = offsets_of(p.outer, place.row);
   return {place.x, place.y, static_cast<const char*>(p.source) + at.source,
@@ -101,7 +102,7 @@ template <int kBytes>
 __global__ void __launch_bounds__(kMoveThreads)
     transpose_squares(const __grid_constant__ TransposeParams p) {
   constexpr int kSide = square_side(kBytes);
-  const Tile tile = tile_of(p, transpose_side(kBytes, true));
+  const Tile tile = tile_of(p, tile_side(kBytes, true));
   const SquarePlace place = square_place(threadIdx.x);
   const std::int64_t x = tile.x + place.x * kSide, y = tile.y + place.y * kSide;
   if (x >= p.x || y >= p.y) return;
@@ -125,103 +126,83 @@ __global__ void __launch_bounds__(kMoveThreads)
   }
 }
 
-/// Whether a row of so many bytes has the one or two words of 16 bytes around 16 that begin `shift`
-/// bytes behind the first.
-__device__ __forceinline__ bool has_words(std::int64_t first, int shift, std::int64_t bytes) {
-  return first >= shift && first - shift + (shift != 0 ? 32 : 16) <= bytes;
-}
-
-/// A piece at the ends of a row, of which `count` elements exist.
+/// Rows of the source into shared memory, as they lie; words at the ends of rows element by
+/// element, so that nothing outside is read.
 template <int kBytes>
-__device__ __forceinline__ void load_some(const char* from, std::int64_t count,
-                                          std::uint32_t (&words)[4]) {
+__device__ __forceinline__ void load_tile(const TransposeParams& p, const Tile& tile,
+                                          unsigned char* shared) {
   using T = typename Bytes<kBytes>::Type;
-  T elements[16 / kBytes] = {};
+  constexpr int kPiece = square_side(kBytes), kRows = tile_rows(kBytes),
+                kUsed = tile_side(kBytes, false).x * kBytes;
+  const std::int64_t first_y = tile.y - (kPiece - 1), first = tile.x * kBytes,
+                     row_bytes = p.x * kBytes;
+#pragma unroll 2
+  for (int i = threadIdx.x; i < kRows * 16; i += kMoveThreads) {
+    const int row = i / 16;
+    const std::int64_t y = first_y + row;
+    if (y < 0 || y >= p.y) continue;
+    const char* const from = tile.source + y * p.source_row;
+    const int word =
+        i % 16 * 16 - static_cast<int>((reinterpret_cast<std::uintptr_t>(from) + first) % 16);
+    const std::int64_t at = first + word;
+    if (word >= kUsed || at >= row_bytes) continue;
+    unsigned char* const to = shared + row * kTilePitch + tile_byte(row / kPiece, i % 16 * 16);
+    if (at >= 0 && at + 16 <= row_bytes) {
+      ptx::copy_async<16>(static_cast<std::uint32_t>(__cvta_generic_to_shared(to)), from + at);
+      continue;
+    }
 #pragma unroll
-  for (int e = 0; e < 16 / kBytes; ++e) {
-    if (e < count) elements[e] = reinterpret_cast<const T*>(from)[e];
+    for (int e = 0; e < 16; e += kBytes) {
+      if (at + e >= 0 && at + e < row_bytes) {
+        *reinterpret_cast<T*>(to + e) = *reinterpret_cast<const T*>(from + at + e);
+      }
+    }
   }
-  pack<T>(elements, words);
+  ptx::copy_commit();
+  ptx::copy_wait<0>();
 }
 
-// Pieces of 16 bytes on both sides at any alignment: each column x writes those that lie at
-// multiples of 16 bytes of the destination, so that it begins up to a piece before the tile's first
-// y.
-template <int kBytes, int kBatch = 2>  // of pieces under way
+template <int kBytes>
 __global__ void __launch_bounds__(kMoveThreads)
     transpose_tiles(const __grid_constant__ TransposeParams p) {
   using T = typename Bytes<kBytes>::Type;
-  constexpr int kPiece = 16 / kBytes, kSide = transpose_side(kBytes, false);
-  constexpr int kPieces = kSide / kPiece, kRows = kSide + kPiece - 1;
+  constexpr TileSide kSide = tile_side(kBytes, false);
+  constexpr int kPiece = square_side(kBytes), kPieces = kSide.y / kPiece;
   extern __shared__ __align__(16) unsigned char shared[];
   const Tile tile = tile_of(p, kSide);
-  const std::int64_t first_y = tile.y - (kPiece - 1);
-#pragma unroll 1
-  for (int i = threadIdx.x; i < kRows * kPieces; i += kBatch * kMoveThreads) {
-    const char* from[kBatch];
-    std::int64_t left[kBatch];
-    int shift[kBatch];
-    std::uint32_t words[kBatch][8];
-    bool whole[kBatch];
-#pragma unroll
-    for (int j = 0; j < kBatch; ++j) {
-      const int row = (i + j * kMoveThreads) / kPieces, piece = (i + j * kMoveThreads) % kPieces;
-      const std::int64_t y = first_y + row, x = tile.x + piece * kPiece;
-      left[j] = row < kRows && y >= 0 && y < p.y ? p.x - x : 0;
-      from[j] = tile.source + y * p.source_row + x * kBytes;
-      shift[j] = static_cast<int>(reinterpret_cast<std::uintptr_t>(from[j]) % 16);
-      whole[j] = left[j] > 0 && has_words(x * kBytes, shift[j], p.x * kBytes);
-      if (!whole[j]) continue;
-      load_words<4>(from[j] - shift[j], words[j]);
-      if (shift[j] != 0) load_words<4>(from[j] - shift[j] + 16, words[j] + 4);
-    }
-#pragma unroll
-    for (int j = 0; j < kBatch; ++j) {
-      if (left[j] <= 0) continue;
-      std::uint32_t elements[4];
-      if (whole[j]) {
-        if (shift[j] != 0) shift_words<kBytes, 4>(words[j], shift[j]);
-#pragma unroll
-        for (int w = 0; w < 4; ++w) elements[w] = words[j][w];
-      } else {
-        load_some<kBytes>(from[j], left[j], elements);
-      }
-      const int row = (i + j * kMoveThreads) / kPieces, piece = (i + j * kMoveThreads) % kPieces;
-      store_words(reinterpret_cast<char*>(shared) + row * tile_pitch(kBytes) +
-                      tile_piece(row / kPiece, piece),
-                  elements);
-    }
-  }
+  load_tile<kBytes>(p, tile, shared);
   __syncthreads();
-  for (int i = threadIdx.x; i < kSide * kPieces; i += kMoveThreads) {
+  const auto step = static_cast<std::uint32_t>(p.source_row);
+  const auto origin =
+      static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(tile.source) + tile.x * kBytes +
+                                 (tile.y - (kPiece - 1)) * p.source_row);
+  for (int i = threadIdx.x; i < kSide.x * kPieces; i += kMoveThreads) {
     // A warp's 32 pieces: eight neighbours of four columns.
-    const int piece = i % 8 + i / (8 * kSide) * 8, column = i / 8 % kSide;
+    const int piece = i % 8 + i / (8 * kSide.x) * 8, column = i / 8 % kSide.x;
     const std::int64_t x = tile.x + column;
     if (x >= p.x) continue;
     char* const to = tile.destination + x * p.destination_row + tile.y * kBytes;
     const int before = static_cast<int>(reinterpret_cast<std::uintptr_t>(to) % 16) / kBytes;
-    const int first = piece * kPiece - before;
-    // Rows of two groups of kPiece, which differ in the order of pieces.
-    const unsigned char* const from =
-        shared + (first + kPiece - 1) * tile_pitch(kBytes) + column % kPiece * kBytes;
-    const int low = tile_piece(piece, column / kPiece),
-              high = tile_piece(piece + 1, column / kPiece);
+    const int first = piece * kPiece - before, row = first + kPiece - 1;
+    const unsigned char* const rows = shared + row * kTilePitch;
+    const std::uint32_t shift = origin + static_cast<std::uint32_t>(row) * step;
     T elements[kPiece];
 #pragma unroll
     for (int e = 0; e < kPiece; ++e) {
-      elements[e] =
-          *reinterpret_cast<const T*>(from + e * tile_pitch(kBytes) + (e <= before ? low : high));
+      const int at = static_cast<int>((shift + e * step) % 16) + column * kBytes;
+      elements[e] = *reinterpret_cast<const T*>(rows + e * kTilePitch +
+                                                tile_byte(piece + (e > before ? 1 : 0), at));
     }
     if (tile.y + first >= 0 && tile.y + first + kPiece <= p.y) {
       std::uint32_t words[4];
       pack<T>(elements, words);
       store_words(to + first * kBytes, words);
-    } else {
+      continue;
+    }
 #pragma unroll
-      for (int e = 0; e < kPiece; ++e) {
-        const std::int64_t y = tile.y + first + e;
-        if (y >= 0 && y < p.y) reinterpret_cast<T*>(to)[first + e] = elements[e];
-      }
+    for (int e = 0; e < kPiece; ++e) {
+      const std::int64_t y = tile.y + first + e;
+      if (y >= 0 && y < p.y) reinterpret_cast<T*>(to)[first + e] = elements[e];
     }
   }
 }
