@@ -14,6 +14,7 @@ using cuda::F32Tile;
 
 constexpr double kLaunch = 3.0e-6;           // seconds, with the first loads and the last stores
 constexpr double kReduce = 2.5e-6;           // the kernel that adds slices
+constexpr double kMeeting = 2.2e-6;          // a cluster that adds slices
 constexpr double kReduceBandwidth = 4.0e12;  // bytes a second: partials, written and read
 constexpr double kMemoryShare = 0.85;        // of the nominal bandwidth
 constexpr double kEpilogueDepth = 24;        // K that storing a tile takes as long as
@@ -50,11 +51,25 @@ double partial_bytes(const GemmProblem& problem, int splits) noexcept {
          static_cast<double>(cuda_f32_partial_ld(problem));
 }
 
+bool may_split(const GemmProblem& problem) noexcept {
+  return problem.reproducibility == Reproducibility::PerShape && !problem.skips_product() &&
+         cuda_f32_has_rows(problem);
+}
+/// Slices of eight stages at least, through the workspace.
 bool may_split(const GemmProblem& problem, int splits, const F32Tile& tile) noexcept {
   if (splits == 1) return true;
-  return problem.reproducibility == Reproducibility::PerShape && !problem.skips_product() &&
-         cuda_f32_has_rows(problem) && problem.k >= std::int64_t{8} * tile.depth * splits &&
+  return may_split(problem) && problem.k >= std::int64_t{8} * tile.depth * splits &&
          partial_bytes(problem, splits) <= static_cast<double>(kCudaWorkspaceLimit);
+}
+
+/// Of four stages at least, in a cluster of 2, or of 4 where each block has a multiprocessor to
+/// itself: more blocks in clusters of 4 share some and leave others idle (22 us instead of 13 at
+/// 512 cubed).
+bool may_meet(const GemmProblem& problem, int splits, const F32Tile& tile, double units,
+              const DeviceInfo& device) noexcept {
+  return tile.in_clusters && device.features.has(Feature::Sm90a) && may_split(problem) &&
+         problem.k >= std::int64_t{4} * tile.depth * splits &&
+         units <= device.multiprocessors * (splits > 2 ? 1.0 : tile.blocks);
 }
 
 }  // namespace
@@ -105,8 +120,16 @@ GemmSelection cuda_f32_candidate(const GemmProblem& problem, const KernelInfo& k
     choice.predicted_seconds = seconds;
     choice.split_k = splits;
   }
-  if (choice.split_k == 1) return choice;
-  choice.split_kind = SplitKind::Workspace;
+  if (choice.split_k > 1) choice.split_kind = SplitKind::Workspace;
+  for (const int splits : {2, 4}) {
+    if (!may_meet(problem, splits, tile, tiles * splits, device)) break;
+    const double seconds = predict(problem, tile, device, tiles * splits, splits) + kMeeting;
+    if (seconds >= choice.predicted_seconds) continue;
+    choice.predicted_seconds = seconds;
+    choice.split_k = splits;
+    choice.split_kind = SplitKind::Cluster;
+  }
+  if (choice.split_kind != SplitKind::Workspace) return choice;
   choice.workspace_bytes =
       4 * choice.split_k * problem.batch * problem.m * cuda_f32_partial_ld(problem);
   return choice;

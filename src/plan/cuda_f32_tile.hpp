@@ -15,15 +15,16 @@ struct F32Tile {
   int cols;
   int thread_rows;
   int thread_cols;
-  int depth;   // of K a stage
-  int blocks;  // that registers leave room for on one multiprocessor
+  int depth;                 // of K a stage
+  int blocks;                // that registers leave room for on one multiprocessor
+  bool in_clusters = false;  // whose blocks share a tile's K
 };
 
 constexpr F32Tile kF32Tiles[] = {
     {256, 128, 16, 8, 8, 1},
     {128, 128, 16, 8, 8, 2},
     {128, 64, 8, 8, 8, 3},
-    {64, 64, 8, 4, 16, 4},
+    {64, 64, 8, 4, 16, 4, true},
 };
 constexpr int kF32TileCount = sizeof(kF32Tiles) / sizeof(kF32Tiles[0]);
 constexpr int kF32Stages = 4;

@@ -48,12 +48,14 @@ constexpr double kExchangeBytes = 39.7;   // a cycle, between the memories of a 
 // 2048 x 328 x 10240.
 constexpr double kSplitLoop = 1.5;
 constexpr double kCluster = 0.05;
-constexpr double kClusterStage = 60.3;  // cycles a stage more where blocks wait for one another
-constexpr double kTrafficPower = 27.2;  // what operand traffic takes from the power for products
-constexpr double kSharedPower = 1.22;   // of an operand that a cluster multicasts, relative
-constexpr double kShortRows = 0.113;    // what 128-byte pieces of a row cost memory
-constexpr double kSustainedEighths = 1.88;  // rates that power leaves, of cuBLASLt's products
-constexpr double kSustainedTf32 = 0.47;
+constexpr double kClusterStage = 60.3;   // cycles a stage more where blocks wait for one another
+constexpr double kTrafficPower = 27.2;   // what operand traffic takes from the power for products
+constexpr double kSharedPower = 1.22;    // of an operand that a cluster multicasts, relative
+constexpr double kShortRows = 0.113;     // what 128-byte pieces of a row cost memory
+constexpr double kSustainedTf32 = 0.47;  // the rate that power leaves, of cuBLASLt's products
+// Power holds products of 8-bit types at this clock, whatever the tile: 1.30 to 1.40 at 4096 cubed,
+// where the units of different tiles were busy for 0.69 to 0.91 of the time.
+constexpr double kGigahertzOfEighths = 1.31;
 constexpr double kPromotion = 40;    // cycles a stage: two consumers add in turns
 constexpr double kBlockScales = 60;  // cycles a stage: their loads and products
 constexpr double kPackLaunch = 2;    // a copy before or after the product
@@ -121,7 +123,6 @@ class TileModel {
 
   /// Microseconds.
   [[nodiscard]] double predict(const Form& form) const noexcept {
-    const bool ping_pong = tile_.form == TileForm::PingPong;
     const int blocks = form.cluster_rows * form.cluster_columns;
     const std::int64_t slices = std::int64_t{form.splits} * form.cluster_split;
     const auto units = static_cast<double>(
@@ -136,7 +137,8 @@ class TileModel {
     const double end = epilogue(form);
     const double slots = cluster_slots(blocks * form.cluster_split) * form.cluster_split;
     const double turns = std::ceil(units / slots);
-    double cycles = ping_pong ? turns * std::max(loop, end / 2) + end : turns * (loop + end);
+    const bool overlaps = tile_.form == TileForm::PingPong || cuda::promotes_in_turns(tile_);
+    double cycles = overlaps ? turns * std::max(loop, end / 2) + end : turns * (loop + end);
     if (form.cluster_split > 1) {
       cycles += 4.0 * tile_.rows * tile_.cols * (form.cluster_split - 1) / form.cluster_split /
                 kExchangeBytes;
@@ -145,7 +147,7 @@ class TileModel {
     const double padded = 2 * units * blocks * tile_.rows * width * depth;
     const double loaded = units * depth * tile_.bytes *
                           (tile_.rows * form.cluster_rows + tile_.cols * form.cluster_columns);
-    double us = cycles / (kGigahertz * 1e3);
+    double us = cycles / (gigahertz() * 1e3);
     us = std::max(us, sustained(padded) * (1 + kTrafficPower * traffic(form)));
     us = std::max(us, loaded / kL2);
     us = std::max(us, memory(form));
@@ -192,7 +194,8 @@ class TileModel {
     const double width = std::max<double>(tile_.cols, kLeastColumns);
     const double cycles = stage_cycles(swapped ? b_ : a_, swapped ? a_ : b_, width);
     const double stages = tiles * static_cast<double>(stages_);
-    const double work = stages * cycles / std::max(device_.multiprocessors, 1) / (kGigahertz * 1e3);
+    const double work =
+        stages * cycles / std::max(device_.multiprocessors, 1) / (gigahertz() * 1e3);
     const double power = sustained(2 * stages * tile_.rows * width * tile_.depth);
     return {tiles, cycles, std::max(work, power * (1 + kTrafficPower * traffic(Form{})))};
   }
@@ -200,8 +203,12 @@ class TileModel {
     return sides_[form.swapped ? 1 : 0];
   }
 
-  /// Microseconds for `flops` as long as power lasts.
+  [[nodiscard]] double gigahertz() const noexcept {
+    return tile_.bytes == 1 ? kGigahertzOfEighths : kGigahertz;
+  }
+  /// Microseconds for `flops` as long as power lasts; 0 where that is in the clock.
   [[nodiscard]] double sustained(double flops) const noexcept {
+    if (tile_.bytes == 1) return 0;
     const bool ping_pong = tile_.form == TileForm::PingPong;
     return flops / (kSustained * sustained_rate() * device_.multiprocessors *
                     (ping_pong ? kPingPongPower : 1.0));
@@ -212,7 +219,7 @@ class TileModel {
   }
   /// What power leaves, relative to 16-bit operands.
   [[nodiscard]] double sustained_rate() const noexcept {
-    return tile_.bytes == 1 ? kSustainedEighths : tile_.bytes == 4 ? kSustainedTf32 : 1.0;
+    return tile_.bytes == 4 ? kSustainedTf32 : 1.0;
   }
   [[nodiscard]] double stage_cycles(Major rows, Major columns, double width) const noexcept {
     double products = tile_.rows * width * tile_.depth * tile_.bytes / 4096.0 *

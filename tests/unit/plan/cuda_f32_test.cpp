@@ -52,6 +52,25 @@ TEST(CudaF32Select, ExactIsOneChainAnElementUnlessKIsSplit) {
   EXPECT_EQ(choose(few).split_k, 1) << "partial sums are added into rows";
 }
 
+TEST(CudaF32Select, FewTilesShareKInClusters) {
+  GemmSpec asked = spec(512, 512, 512);
+  const GemmSelection choice = choose(asked);
+  EXPECT_EQ(choice.split_kind, SplitKind::Cluster);
+  EXPECT_EQ(choice.split_k, 2);
+  EXPECT_EQ(choice.workspace_bytes, 0);
+  // Of 4 only where each block has a multiprocessor to itself.
+  EXPECT_EQ(choose(spec(256, 256, 256)).split_k, 4);
+  EXPECT_EQ(choose(spec(1024, 1024, 1024)).split_k, 1);
+  SelectionContext older = context();
+  older.device = find_fixture("a100");
+  EXPECT_NE(must(select(must(check(asked)), older)).split_kind, SplitKind::Cluster);
+  asked.c.strides = {1, 512};
+  EXPECT_EQ(choose(asked).split_k, 1) << "parts of a tile are finished by rows";
+  asked = spec(512, 512, 512);
+  asked.reproducibility = Reproducibility::RowInvariant;
+  EXPECT_EQ(choose(asked).split_k, 1);
+}
+
 TEST(CudaF32Select, EveryRowTakesEveryStride) {
   for (const KernelInfo& row : cuda::kernel_table()) {
     if (cuda_f32_tile(row) < 0) continue;

@@ -14,8 +14,11 @@ struct F32Params {
   /// neighbours, with M, N and the batch below 2^31; without `out.data`, `simt`'s is used.
   EpilogueParams epilogue;
   std::uint32_t tile_rows = 1, tile_cols = 1;
-  /// > 1: slice s of product b is written as matrix b * splits + s of `epilogue.out`.
+  /// > 1: slice s of product b is written as matrix b * splits + s of `epilogue.out`; or, if
+  /// `in_cluster`, the slices of a tile are made by the blocks of one cluster, which add them. Then
+  /// the grid has a block a unit, and `epilogue.out` is C.
   std::int32_t splits = 1;
+  bool in_cluster = false;                    ///< of tiles that say so
   bool a_along_k = false, b_along_k = false;  ///< which way copies of single elements walk
   /// Unless null: nothing is done while both of these words are 0.
   const std::uint32_t* only_if = nullptr;

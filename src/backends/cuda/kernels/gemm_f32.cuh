@@ -8,6 +8,7 @@
 
 #include <type_traits>
 
+#include "backends/cuda/kernels/accumulators.cuh"
 #include "backends/cuda/kernels/async_copy.cuh"
 #include "backends/cuda/kernels/f32_params.hpp"
 #include "backends/cuda/kernels/ptx.cuh"
@@ -102,23 +103,96 @@ struct GemmF32 {
   }
 
   __device__ __forceinline__ void run() {
+    ptx::wait_for_dependencies();
+    ptx::launch_dependents();
     if (p.only_if != nullptr && (p.only_if[0] | p.only_if[1]) == 0) return;
-    const std::uint32_t plane = p.tile_rows * p.tile_cols;
-    const std::uint32_t units = plane * p.splits * static_cast<std::uint32_t>(p.simt.batch);
+    const std::uint32_t units =
+        p.tile_rows * p.tile_cols * p.splits * static_cast<std::uint32_t>(p.simt.batch);
     for (std::uint32_t unit = blockIdx.x; unit < units; unit += gridDim.x) {
-      const std::uint32_t matrix = unit / plane;
-      const F32Place place = f32_place(unit - matrix * plane, p.tile_rows, p.tile_cols);
-      const std::uint32_t batch = matrix / p.splits;
+      const Place place = place_of(unit);
       Sums sums;
-      multiply(sums, batch, static_cast<int>(matrix - batch * p.splits),
-               static_cast<std::int64_t>(place.row) * kT.rows,
-               static_cast<std::int64_t>(place.col) * kT.cols);
-      store(sums, batch, static_cast<int>(matrix), static_cast<std::int64_t>(place.row) * kT.rows,
-            static_cast<std::int64_t>(place.col) * kT.cols);
+      multiply(sums, place);
+      if constexpr (kT.in_clusters) {
+        if (p.in_cluster) {
+          exchange(sums, place);
+          return;
+        }
+      }
+      store(sums, place);
     }
   }
 
  private:
+  // A slice of a tile.
+  struct Place {
+    std::uint32_t batch, slice;
+    std::int64_t m, n;  // its first element
+  };
+  __device__ __forceinline__ Place place_of(std::uint32_t unit) const {
+    const std::uint32_t plane = p.tile_rows * p.tile_cols;
+    std::uint32_t batch, slice, tile;
+    if (kT.in_clusters && p.in_cluster) {
+      const std::uint32_t matrix_tile = unit / p.splits;
+      slice = unit - matrix_tile * p.splits;
+      batch = matrix_tile / plane;
+      tile = matrix_tile - batch * plane;
+    } else {
+      const std::uint32_t matrix = unit / plane;
+      tile = unit - matrix * plane;
+      batch = matrix / p.splits;
+      slice = matrix - batch * p.splits;
+    }
+    const F32Place at = f32_place(tile, p.tile_rows, p.tile_cols);
+    return {batch, slice, static_cast<std::int64_t>(at.row) * kT.rows,
+            static_cast<std::int64_t>(at.col) * kT.cols};
+  }
+
+  // A cluster's blocks have made a slice of K each: they meet in shared memory and finish a part of
+  // the rows each, of which slices are added in order.
+  __device__ __forceinline__ void exchange(const Sums& sums, const Place& place) const {
+#if __CUDA_ARCH__ >= 900
+    constexpr int kRow = f32_row(kT.cols), kQuads = kT.cols / 4;
+    static_assert(4 * kT.rows * kRow <= f32_shared_bytes(kT));
+    __syncthreads();  // the last stage has been read
+#pragma unroll
+    for (int i = 0; i < kT.thread_rows; ++i) {
+      const int row = first_row() + i / 4 * 16 + i % 4;
+#pragma unroll
+      for (int j = 0; j < kColGroups; ++j) {
+        ptx::store_shared(shared + 4 * (row * kRow + first_col() + j * 32), sums[i][4 * j],
+                          sums[i][4 * j + 1], sums[i][4 * j + 2], sums[i][4 * j + 3]);
+      }
+    }
+    ptx::cluster_exchange();
+    // A lane keeps a quad of columns and takes two rows at a time.
+    constexpr int kStep = kThreads / kQuads;
+    const int rows = kT.rows / p.splits, first = static_cast<int>(place.slice) * rows;
+    const int n = static_cast<int>(place.n) + threadIdx.x % kQuads * 4;
+    const int m = static_cast<int>(place.m) + first;
+    const int m_end = min(static_cast<int>(p.simt.m), m + rows);
+    if (n < p.simt.n) {
+      const ColumnQuad q(p.epilogue, n, static_cast<int>(p.simt.n) - n,
+                         static_cast<int>(place.batch));
+#pragma unroll 1
+      for (int row = threadIdx.x / kQuads; m + row < m_end; row += 2 * kStep) {
+        const std::uint32_t at =
+            shared + 4 * ((first + row) * kRow + static_cast<int>(threadIdx.x % kQuads * 4));
+        float v[2][4] = {};
+#pragma unroll 1
+        for (int from = 0; from < p.splits; ++from) {
+          const std::uint32_t theirs = ptx::address_at(at, from);
+          const float4 x = ptx::load_remote(theirs),
+                       y = ptx::load_remote(theirs + 4 * kStep * kRow);
+          v[0][0] += x.x, v[0][1] += x.y, v[0][2] += x.z, v[0][3] += x.w;
+          v[1][0] += y.x, v[1][1] += y.y, v[1][2] += y.z, v[1][3] += y.w;
+        }
+        finish(p.epilogue, q, v, m + row, kStep, m_end);
+      }
+    }
+    ptx::cluster_sync();  // nobody reads what is here any more
+#endif
+  }
+
   struct Fragment {
     float a[kT.thread_rows], b[kT.thread_cols];
   };
@@ -138,9 +212,11 @@ struct GemmF32 {
     }
   }
 
-  __device__ __forceinline__ void multiply(Sums& sums, std::uint32_t batch, int slice,
-                                           std::int64_t m, std::int64_t n) {
+  __device__ __forceinline__ void multiply(Sums& sums, const Place& place) {
     const SimtParams& s = p.simt;
+    const std::int64_t m = place.m, n = place.n;
+    const std::uint32_t batch = place.batch;
+    const int slice = static_cast<int>(place.slice);
     const std::int64_t begin = f32_slice_begin(s.k, kT.depth, p.splits, slice),
                        end = f32_slice_begin(s.k, kT.depth, p.splits, slice + 1);
     LoaderA a(
@@ -235,23 +311,21 @@ struct GemmF32 {
   }
 
   // Rolled around one copy of the epilogue, four rows of four columns at a time.
-  __device__ __forceinline__ void store(const Sums& sums, std::uint32_t batch, int matrix,
-                                        std::int64_t m, std::int64_t n) const {
-    m += first_row(), n += first_col();
+  __device__ __forceinline__ void store(const Sums& sums, const Place& place) const {
+    const std::int64_t m = place.m + first_row(), n = place.n + first_col();
+    const int matrix = static_cast<int>(place.batch * p.splits + place.slice);
 #pragma unroll 1
     for (int step = 0; step < kRowGroups * kColGroups; ++step) {
       float v[4][4];
-#pragma unroll
-      for (int s = 0; s < kRowGroups * kColGroups; ++s) {
-        if (s != step) continue;
+      pick<kRowGroups * kColGroups>(step, [&](auto s) {
 #pragma unroll
         for (int e = 0; e < 16; ++e)
-          v[e / 4][e % 4] = sums[s / kColGroups * 4 + e / 4][s % kColGroups * 4 + e % 4];
-      }
+          v[e / 4][e % 4] = sums[s() / kColGroups * 4 + e / 4][s() % kColGroups * 4 + e % 4];
+      });
       const std::int64_t row = m + step / kColGroups * 16, col = n + step % kColGroups * 32;
       if (col >= p.simt.n) continue;
       if (p.epilogue.out.data == nullptr) {
-        store_elements(v, batch, row, col);
+        store_elements(v, place.batch, row, col);
         continue;
       }
       const ColumnQuad q(p.epilogue, static_cast<int>(col), static_cast<int>(p.simt.n - col),

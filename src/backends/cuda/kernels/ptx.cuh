@@ -192,6 +192,19 @@ __device__ __forceinline__ std::uint32_t address_at(std::uint32_t local, int ran
   asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(local), "r"(rank));
   return remote;
 }
+__device__ __forceinline__ float4 load_remote(std::uint32_t from) {
+  float4 v;
+  asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+               : "r"(from)
+               : "memory");
+  return v;
+}
+// Every thread of the cluster: what one wrote before is read by all behind it.
+__device__ __forceinline__ void cluster_exchange() {
+  asm volatile("barrier.cluster.arrive.release.aligned;\n barrier.cluster.wait.acquire.aligned;" ::
+                   : "memory");
+}
 // A block of shared memory into another block's, completing at that block's barrier: the reader
 // needs no fence.
 __device__ __forceinline__ void copy_remote(std::uint32_t to, std::uint32_t from, int bytes,
