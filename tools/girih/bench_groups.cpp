@@ -47,9 +47,9 @@ Result<std::int64_t> set_bytes(const GroupsCase& bench) {
   for (const auto& [shape, dtype] : {std::pair{Shape{s.groups, s.rows, s.k}, bench.operands},
                                      {Shape{s.groups, s.k, s.n}, bench.operands},
                                      {Shape{s.groups, s.rows, s.n}, bench.output}}) {
-    const Result<std::int64_t> size = checked_size(shape, "grouped operands");
+    Result<std::int64_t> size = checked_size(shape, "grouped operands");
     if (!size) return size;
-    const Result<std::int64_t> bytes = checked_bytes(*size, dtype, "grouped operands");
+    Result<std::int64_t> bytes = checked_bytes(*size, dtype, "grouped operands");
     if (!bytes) return bytes;
     const std::optional<std::int64_t> total = checked_add(sum, *bytes);
     if (!total) return error(Code::SizeOverflow, "grouped operands: bytes do not fit 64 bits");
@@ -125,7 +125,8 @@ Status GroupsOperands::fill(Runtime& runtime) {
     to = *std::move(made);
     return {};
   };
-  const std::int64_t count = std::clamp<std::int64_t>(kRotatedBytes / *bytes, 1, kMostSets);
+  const std::int64_t count =
+      std::clamp<std::int64_t>(kRotatedBytes / std::max<std::int64_t>(*bytes, 1), 1, kMostSets);
   sets_.resize(static_cast<std::size_t>(count));
   for (Set& set : sets_) {
     GIRIH_TRY(place(set.a, {rows, s.k}, case_.operands));

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include <girih/gemm.hpp>
@@ -64,7 +65,7 @@ class BenchOperands {
     GemmReference plain, fused;
   };
 
-  BenchOperands(const BenchCase& bench, Backend backend) : case_(bench), backend_(backend) {}
+  BenchOperands(BenchCase bench, Backend backend) : case_(std::move(bench)), backend_(backend) {}
   Status fill(Runtime& runtime);
   Status fill_scales(Runtime& runtime, std::mt19937_64& generator);
   Status sample();
