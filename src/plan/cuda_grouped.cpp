@@ -61,7 +61,7 @@ bool takes(const GroupedGemmProblem& problem, TileConfig tile) noexcept {
   const GemmProblem& product = problem.product;
   if (product.is_empty() || product.skips_product()) return false;
   const bool by_depth = problem.extent == GroupedExtent::Depth;
-  if (by_depth && (!cuda::serves_depth(tile) || product.a_scale)) return false;
+  if (by_depth && !cuda::serves_depth(tile)) return false;
   if (std::max({product.m, product.n, product.k}) >= kMaxCount) return false;
   const CudaOperand a = cuda_operand_a(product), b = cuda_operand_b(product);
   if (a.packed || b.packed || !has_contiguous_columns(product)) return false;

@@ -209,6 +209,20 @@ TEST(CudaGroupedLowering, DepthHasOneUnitForEachPartOfEachGroup) {
   EXPECT_EQ(lowered.record.product.grid.x, 54U);
 }
 
+TEST(CudaGroupedLowering, EachGroupOfTheDepthHasItsOwnFactors) {
+  GroupedGemmSpec spec = by_depth();
+  spec.product.a_scale = Geometry{DType::F32, {kGroups, kK}, {3 * kK, 3}, 0};
+  spec.product.a_granularity = Granularity::PerRow;
+  spec.product.b_scale = Geometry{DType::F32, {kGroups}, {2}, 0};
+  const GroupedParams p = lower(spec).record.params.value();
+  EXPECT_EQ(p.epilogue.row_scale.data, address(8));
+  EXPECT_EQ(p.epilogue.row_scale.batch_stride, 3 * kK);
+  EXPECT_EQ(p.epilogue.row_scale.stride, 3);
+  EXPECT_EQ(p.epilogue.col_scale.data, address(9));
+  EXPECT_EQ(p.epilogue.col_scale.batch_stride, 2);
+  EXPECT_EQ(p.epilogue.col_scale.stride, 0);
+}
+
 TEST(CudaGroupedLowering, AGateTakesHalfOfEachTile) {
   GroupedGemmSpec spec = by_rows();
   spec.product.c = {DType::BF16, {kRows, kN / 2}, {kN / 2, 1}, 0};

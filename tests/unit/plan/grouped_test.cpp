@@ -67,6 +67,10 @@ TEST(GroupedSelectTest, MatrixRowsTakeWhatTensorCopiesCanRead) {
   EXPECT_EQ(kernel_of(by_rows(128, 8192, 4096, 2048)), "cuda_grouped_gemm_16bit_64x256x64_wgmma");
   EXPECT_EQ(kernel_of(by_rows(512, 20480, 2048, 4096)), "cuda_grouped_gemm_16bit_64x256x64_wgmma");
   EXPECT_EQ(kernel_of(by_depth(8, 4096, 2048, 4096)), "cuda_grouped_gemm_16bit_128x256x64_wgmma");
+  GroupedGemmSpec scaled = by_depth(8, 4096, 2048, 4096);
+  scaled.product.a_scale = dense({8, 4096}, DType::F32);
+  scaled.product.a_granularity = Granularity::PerRow;
+  EXPECT_EQ(kernel_of(scaled), "cuda_grouped_gemm_16bit_128x256x64_wgmma");
   // K or N of no multiple of 16 bytes, no product at all, columns that lie apart.
   EXPECT_EQ(kernel_of(by_rows(8, 4096, 4096, 2044)), "cuda_grouped_gemm_f32_64x64_simt");
   EXPECT_EQ(kernel_of(by_depth(8, 4096, 2044, 4096)), "cuda_grouped_gemm_f32_64x64_simt");
