@@ -137,7 +137,7 @@ class TileModel {
     const double end = epilogue(form);
     const double slots = cluster_slots(blocks * form.cluster_split) * form.cluster_split;
     const double turns = std::ceil(units / slots);
-    const bool overlaps = tile_.form == TileForm::PingPong || cuda::promotes_in_turns(tile_);
+    const bool overlaps = tile_.form == TileForm::PingPong;
     double cycles = overlaps ? turns * std::max(loop, end / 2) + end : turns * (loop + end);
     if (form.cluster_split > 1) {
       cycles += 4.0 * tile_.rows * tile_.cols * (form.cluster_split - 1) / form.cluster_split /
@@ -225,7 +225,9 @@ class TileModel {
     double products = tile_.rows * width * tile_.depth * tile_.bytes / 4096.0 *
                       (tile_.form == TileForm::PingPong ? kPingPong : 1.0);
     if (tile_.scales_blocks) products += kBlockScales;
-    if (tile_.promotes) products += kPromotion * (tile_.consumers == 1 ? 2 : 1);
+    // Two consumers add two sets of sums under one another's products.
+    const bool hides = tile_.consumers == 2 && cuda::promotes_in_turns(tile_);
+    if (tile_.promotes && !hides) products += kPromotion * (tile_.consumers == 1 ? 2 : 1);
     const auto box_rows_of = [this](Major major, int extent) {
       return cuda::loaded_extent(major, extent) * tile_.depth /
              cuda::box_width(major, extent, tile_.bytes);

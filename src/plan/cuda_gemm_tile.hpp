@@ -57,7 +57,7 @@ constexpr int consumer_rows(TileConfig c) {
   return c.form == TileForm::PingPong ? c.rows : c.rows / c.consumers;
 }
 // Promoted sums of 64 rows a consumer, in two sets beside the accumulators: one is added while the
-// next is made, and a tile is stored under the next one's first.
+// next is made.
 constexpr bool promotes_in_turns(TileConfig c) {
   return c.promotes && !c.scales_blocks && consumer_rows(c) == 64 && c.cols <= 128 &&
          c.depth * c.bytes == kSwizzleBytes;

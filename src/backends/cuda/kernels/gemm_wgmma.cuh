@@ -40,7 +40,8 @@ struct GemmKernel {
   static constexpr bool kGates = gates_in_registers(kTile);
   // Sums of 128 of K, beside the accumulators that they are added to: one set of a slab's, or two.
   static constexpr int kSlicesOfPanel = kSwizzleBytes / kSliceBytes;
-  static constexpr int kParts = !kTile.promotes ? 0 : promotes_in_turns(kTile) ? 2 : 1;
+  static constexpr bool kTwoParts = promotes_in_turns(kTile);
+  static constexpr int kParts = !kTile.promotes ? 0 : kTwoParts ? 2 : 1;
   static constexpr int kSums = (kSlabs + kParts) * kTile.cols / 2;
   // Producer + 2 * consumer = 504: what 384 threads at the launch bound of 168 own together. Beside
   // 192 accumulators the epilogues spill at 232.
@@ -217,16 +218,6 @@ struct GemmKernel {
     Scheduler scheduler(p);
     if (kClusterSplit && p.cluster_split > 1)
       output.owners = p.cluster_split - 1, output.owner = scheduler.rank();
-    if constexpr (kParts == 2) {
-      consume_parts(output, scheduler);
-    } else {
-      consume_tiles(output, scheduler, consumer);
-    }
-    output.drain();
-    if (kClusterSplit && p.cluster_split > 1) cluster_sum().leave();
-  }
-  __device__ __forceinline__ void consume_tiles(Output& output, Scheduler& scheduler,
-                                                int consumer) {
     Cursor at;
     if (kPingPong && consumer == 1) {
       ptx::named_arrive(1, 256);  // the first turn is consumer 0's
@@ -251,21 +242,19 @@ struct GemmKernel {
       }
       const TilePlace tile = scheduler.place();
       if constexpr (kTight) terms = load_terms(output, tile);
+      const int row = tile.row_tile * kTile.rows + first_row() + threadIdx.x / 32 % 4 * 16;
       if constexpr (kIntegers) {
         float sums[kSlabs][kTile.cols / 2];
         read_integers(acc, sums);
-        store(output, sums, tile, terms);
+        output.store(sums, row, tile.col_tile * kTile.cols, output_batch(tile), terms);
       } else {
-        store(output, acc, tile, terms);
+        output.store(acc, row, tile.col_tile * kTile.cols, output_batch(tile), terms);
       }
       scheduler.next();
       if constexpr (kPingPong) skip(scheduler, at);
     }
-  }
-  __device__ __forceinline__ void store(Output& output, float (&sums)[kSlabs][kTile.cols / 2],
-                                        const TilePlace& tile, const ColumnTerms& terms) const {
-    const int row = tile.row_tile * kTile.rows + first_row() + threadIdx.x / 32 % 4 * 16;
-    output.store(sums, row, tile.col_tile * kTile.cols, output_batch(tile), terms);
+    output.drain();
+    if (kClusterSplit && p.cluster_split > 1) cluster_sum().leave();
   }
   __device__ __forceinline__ int output_batch(const TilePlace& tile) const {
     return tile.batch * p.order.splits.value + tile.split;
@@ -357,7 +346,11 @@ struct GemmKernel {
                     tile.col_tile * kTile.cols, scheduler.slice().begin * kTile.depth / 128);
     }
     clear(acc);
-    promote_each(acc, at, scheduler.slice().count, scaling);
+    if constexpr (kTwoParts) {
+      promote_in_turns(acc, at, scheduler.slice().count, scaling);
+    } else {
+      promote_each(acc, at, scheduler.slice().count, scaling);
+    }
   }
   // The products of 64 rows and 128 of K, from slice `first` of a stage on.
   __device__ __forceinline__ void issue_part(Part& part, int stage, int slab, int first) const {
@@ -405,64 +398,47 @@ struct GemmKernel {
       at.advance();
     }
   }
-  // A tile is stored while the next one's first part is made; after the last tile, of what happens
-  // to lie there, which nobody reads. (ptxas serialises all products if some are under way where a
-  // loop ends or goes round.)
-  __device__ __forceinline__ void consume_parts(Output& output, Scheduler& scheduler) {
-    if (scheduler.done()) return;
-    Accumulators acc;
-    clear(acc);
-    Cursor at;
-    Scheduler before = scheduler;
-    bool has_before = false, done = false;
-    while (!done) {
-      Part even, odd;
-      done = scheduler.done();
-      int stage = 0;  // of the part that is added next
-      const auto issue = [&](Part& part) {
-        if (!done) ring.wait_full(at);
-        issue_part(part, at.stage, 0, 0);
-      };
-      const auto retire = [&](Part& part) {
-        hold(part);
-        if (!done) ring.release(stage, sharing_blocks());
-        add_part(acc[0], part, {});
-        hold(acc[0]);  // else sums are copied so that they can be added under the next products
-      };
-      const auto turn = [&](Part& next, Part& last) {
-        stage = at.stage;
-        at.advance();
-        issue(next);
-        ptx::wgmma_wait<1>();
-        retire(last);
-      };
-      issue(even);
-      if (has_before) {
-        const TilePlace tile = before.place();
-        store(output, acc, tile, load_terms(output, tile));
-      }
-      clear(acc);
-      const int count = done ? 1 : scheduler.slice().count;
-      int k = 1;
-      for (; k + 1 < count; k += 2) {
-        turn(odd, even);
-        turn(even, odd);
-      }
-      const auto finish = [&](Part& part) {
-        ptx::wgmma_wait<0>();
-        stage = at.stage;
-        at.advance();
-        retire(part);
-      };
-      if (k < count) {
-        turn(odd, even);
-        finish(odd);
-      } else {
-        finish(even);
-      }
-      before.unit = scheduler.unit;
-      has_before = true;
-      scheduler.next();
+  __device__ __forceinline__ void promote_in_turns(Accumulators& acc, Cursor& at, int k_count,
+                                                   Scaling& scaling) {
+    Part even, odd;
+    int before = -1;
+    const auto issue = [&](Part& part) {
+      ring.wait_full(at);
+      issue_part(part, at.stage, 0, 0);
+    };
+    const auto retire = [&](Part& part) {
+      hold(part);
+      ring.release(before, sharing_blocks());
+      add_part(acc[0], part, scaling);
+      if constexpr (kTile.scales_blocks) scaling.next();
+    };
+    // The sums of `done` are added while those of `next` are made.
+    const auto turn = [&](Part& next, Part& done) {
+      issue(next);
+      if constexpr (kTile.scales_blocks) scaling.load(p, 0);
+      ptx::wgmma_wait<1>();
+      retire(done);
+      before = at.stage;
+      at.advance();
+    };
+    const auto last = [&](Part& done) {
+      if constexpr (kTile.scales_blocks) scaling.load(p, 0);
+      ptx::wgmma_wait<0>();
+      retire(done);
+    };
+    issue(even);
+    before = at.stage;
+    at.advance();
+    int k = 1;
+    for (; k + 1 < k_count; k += 2) {
+      turn(odd, even);
+      turn(even, odd);
+    }
+    if (k < k_count) {
+      turn(odd, even);
+      last(odd);
+    } else {
+      last(even);
     }
   }
 
