@@ -5,7 +5,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <girih/gemm.hpp>
@@ -63,11 +62,6 @@ Result<Backend> peer_backend(std::string_view name);
 /// "openblas", "onednn" (set to `threads` threads) or "cublaslt". BackendUnavailable if it is not
 /// installed.
 Result<std::unique_ptr<Peer>> load_peer(std::string_view name, int threads);
-/// Peers by their names, for products of each of these pairs of operands and output on `backend`.
-/// UnsupportedConversion if one does not make them.
-Result<std::vector<std::unique_ptr<Peer>>> load_peers(
-    std::span<const std::string> names, Backend backend, int threads,
-    std::span<const std::pair<DType, DType>> types);
 /// The same for "cublaslt": two ways, its first heuristic and the fastest of its candidates. int8
 /// products for another C than an i32 one, and those with scales, are made into i32 sums, which a
 /// kernel of the benchmark's own then scales and rounds.

@@ -31,4 +31,27 @@ Status check_run(const BenchRun& run) {
   return file ? Status{} : Status(file.error());
 }
 
+Result<std::vector<std::unique_ptr<Peer>>> load_peers(
+    std::span<const std::string> names, Backend backend, int threads,
+    std::span<const std::pair<DType, DType>> types) {
+  std::vector<std::unique_ptr<Peer>> peers;
+  for (const std::string& name : names) {
+    const Result<Backend> home = peer_backend(name);
+    if (!home) return home.error();
+    if (*home != backend) {
+      return error(Code::UnsupportedConversion, "peer {} works on {} memory, the backend is {}",
+                   name, girih::name(*home), girih::name(backend));
+    }
+    Result<std::unique_ptr<Peer>> peer = load_peer(name, threads);
+    if (!peer) return peer.error();
+    for (const auto& [operands, output] : types) {
+      if ((*peer)->supports(operands, output)) continue;
+      return error(Code::UnsupportedConversion, "peer {} does not multiply {} into {}", name,
+                   girih::name(operands), girih::name(output));
+    }
+    peers.push_back(*std::move(peer));
+  }
+  return peers;
+}
+
 }  // namespace girih::cli

@@ -1,8 +1,13 @@
 #pragma once
 
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "girih/bench_peers.hpp"
 #include "girih/bench_report.hpp"
 #include "girih/options.hpp"
 
@@ -24,6 +29,12 @@ void add_run_options(CLI::App& command, BenchRun& run, const std::string& rounds
 /// What the options' ranges let through, and a path that cannot be written: found before anything
 /// is timed.
 Status check_run(const BenchRun& run);
+
+/// Peers by their names, for products of each of these pairs of operands and output on `backend`.
+/// UnsupportedConversion if one does not make them.
+Result<std::vector<std::unique_ptr<Peer>>> load_peers(
+    std::span<const std::string> names, Backend backend, int threads,
+    std::span<const std::pair<DType, DType>> types);
 
 /// What has been found so far, in place of what was written before: a run that is cut off leaves
 /// it.
