@@ -12,15 +12,19 @@ using cuda::SkinnyForm;
 constexpr std::int64_t kMostUnits = std::int64_t{1} << 31;
 // Measured on an H200: a block a multiprocessor reads fastest, as long as there are as many; of
 // more columns blocks of four slices do. 16 rows of f32 take two, because multiply-adds hold them
-// up. Clusters pay where half of the multiprocessors would read nothing, or few columns are wide.
+// up. Clusters pay where half of the multiprocessors, or a quarter along the columns, would have
+// nothing to read.
 constexpr std::int64_t kBlocks = 1, kBlocksOfF32 = 2;  // a multiprocessor
 constexpr std::int64_t kLeastDepth = 2;                // units of K in a slice of a block,
 constexpr std::int64_t kClusterDepth = 4;              // and of a cluster
+constexpr int kMostBlocks = 4;                         // of a cluster
 constexpr int kInvariantSlices = 4;
-constexpr double kLaunch = 2.6e-6;     // seconds, the first bytes and the exchange of sums included
-constexpr double kRowSums = 1e-11;     // an element of C
-constexpr double kMemoryShare = 0.84;  // of the nominal bandwidth that reads reach
-constexpr double kSharesOfF32[] = {0.82, 0.7};  // of 8 and of 16 rows
+constexpr double kLaunch = 2.6e-6;  // seconds, the first bytes and the exchange of sums included
+constexpr double kClusterSums = 1.2e-6;
+constexpr double kRowSums = 1e-11;  // an element of C
+// Of the nominal bandwidth.
+constexpr double kShareAlongK = 0.84, kShareAlongColumns = 0.9, kShareOfBytesAlongColumns = 0.75;
+constexpr double kShareOf16RowsOfF32 = 0.83;  // of that, for multiply-adds
 constexpr double kGatheredShare = 0.15;
 
 /// An operand as a skinny kernel sees it.
@@ -64,8 +68,8 @@ void set_slices(const GemmProblem& problem, std::int64_t columns, int multiproce
   const bool is_held_up = launch.bytes == 4 && launch.rows > 8;
   const std::int64_t room =
       (is_held_up ? kBlocksOfF32 : kBlocks) * cuda::kSkinnyWarps * multiprocessors;
-  const bool is_narrow = launch.form != SkinnyForm::AlongColumns || width > 64;
-  const std::int64_t cluster_room = is_narrow && !is_held_up ? room / 2 : room;
+  const bool halves = launch.form != SkinnyForm::AlongColumns && !is_held_up;
+  const std::int64_t cluster_room = halves ? room / 2 : room;
   const auto fits = [&](std::int64_t slices, std::int64_t least_depth, std::int64_t warps) {
     return slices * least_depth <= depth && units * slices <= warps;
   };
@@ -79,13 +83,21 @@ void set_slices(const GemmProblem& problem, std::int64_t columns, int multiproce
     while (launch.slices < cuda::kSkinnyWarps && fits(2 * launch.slices, kLeastDepth, room)) {
       launch.slices *= 2;
     }
-    while (has_clusters && launch.slices == cuda::kSkinnyWarps && launch.cluster < 8 &&
+    while (has_clusters && launch.slices == cuda::kSkinnyWarps && launch.cluster < kMostBlocks &&
            fits(2 * launch.slices * launch.cluster, kClusterDepth, cluster_room)) {
       launch.cluster *= 2;
     }
   }
   launch.groups = cuda::kSkinnyWarps / launch.slices;
   launch.tiles = ceil_div(columns, std::int64_t{width} * launch.groups);
+}
+
+double bandwidth_share(const CudaSkinnyLaunch& launch) noexcept {
+  if (launch.form == SkinnyForm::Gathered) return kGatheredShare;
+  const double share = launch.form == SkinnyForm::AlongK ? kShareAlongK
+                       : launch.bytes == 1               ? kShareOfBytesAlongColumns
+                                                         : kShareAlongColumns;
+  return launch.bytes == 4 && launch.rows > 8 ? share * kShareOf16RowsOfF32 : share;
 }
 
 }  // namespace
@@ -115,10 +127,7 @@ GemmSelection cuda_skinny_candidate(const GemmProblem& problem, const KernelInfo
   const bool is_skinny = std::min(problem.m, problem.n) <= kernel.tile_m;
   const bool is_bound = problem.reproducibility == Reproducibility::RowInvariant &&
                         kernel.reduction != Reduction::ExactI32;
-  // On an H200 the wgmma rows take 10.5, 30.0 and 32.4 us for bf16 weights of 4096 x 4096, 4096 x
-  // 14336 and 14336 x 4096, these 11.4, 32 and 33.
-  const bool has_faster = bit_width(problem.a.dtype) == 16 && device.features.has(Feature::Sm90a);
-  if (!is_forced && (!is_skinny || is_bound || has_faster)) return choice;
+  if (!is_forced && (!is_skinny || is_bound)) return choice;
   if (problem.is_empty()) {
     choice.kernel = &kernel;
     return choice;
@@ -128,18 +137,22 @@ GemmSelection cuda_skinny_candidate(const GemmProblem& problem, const KernelInfo
   const auto tiles = checked_mul(launch.tiles, launch.chunks);
   const auto units = tiles ? checked_mul(*tiles, problem.batch) : std::nullopt;
   if (!units || *units * launch.cluster >= kMostUnits || problem.k >= kMostUnits) return choice;
+  // On an H200 wgmma rows take 30.5 and 32.4 us for 16 rows and weights of 4096 x 14336 and 14336 x
+  // 4096 along K, these 31.2 and 33.7.
+  const bool has_faster = launch.bytes == 2 && launch.rows > 8 &&
+                          launch.form != SkinnyForm::AlongColumns &&
+                          device.features.has(Feature::Sm90a);
+  if (!is_forced && has_faster) return choice;
   choice.kernel = &kernel;
   choice.swaps_sides = launch.swapped;
   choice.split_k = launch.slices * launch.cluster;
   choice.split_kind = choice.split_k > 1 ? SplitKind::Cluster : SplitKind::None;
-  const double streamed =
-      launch.bytes == 4 && launch.rows > 4 ? kSharesOfF32[launch.rows / 16] : kMemoryShare;
-  const double share = launch.form == SkinnyForm::Gathered ? kGatheredShare : streamed;
   const double elements = static_cast<double>(problem.m) * static_cast<double>(problem.n) *
                           static_cast<double>(problem.batch);
-  choice.predicted_seconds =
-      kLaunch + elements * kRowSums +
-      problem.bytes() * static_cast<double>(launch.chunks) / (device.memory_gb_per_s * 1e9 * share);
+  const double bytes = problem.bytes() * static_cast<double>(launch.chunks);
+  choice.predicted_seconds = kLaunch + (launch.cluster > 1 ? kClusterSums : 0) +
+                             elements * kRowSums +
+                             bytes / (device.memory_gb_per_s * 1e9 * bandwidth_share(launch));
   return choice;
 }
 

@@ -22,8 +22,8 @@ CudaSkinnyLaunch cuda_skinny_launch(const GemmProblem& problem, int multiprocess
 
 /// The selection of a skinny row, in closed form. `kernel` is null if both M and N exceed the rows
 /// of a kernel, unless the row is forced; under RowInvariant, where the sum must be that of any M,
-/// unless it is exact; of 16-bit operands where there are wgmma rows, which were measured faster;
-/// and beyond 2^31 units.
+/// unless it is exact; of more than 8 rows of 16-bit operands along K where there are wgmma rows,
+/// which were measured faster; and beyond 2^31 units.
 GemmSelection cuda_skinny_candidate(const GemmProblem& problem, const KernelInfo& kernel,
                                     const SelectionContext& context) noexcept;
 

@@ -192,9 +192,14 @@ TEST(CudaSkinnySelect, TakesFewRowsOrColumns) {
   EXPECT_EQ(chosen(spec(1, 14336, 4096, true, DType::F32)).workspace_bytes, 0);
 }
 
-TEST(CudaSkinnySelect, LeavesSixteenBitsToFasterRows) {
-  const GemmSpec x = spec(1, 14336, 4096);
-  EXPECT_FALSE(chosen(x).kernel->skinny);
+TEST(CudaSkinnySelect, LeavesSixteenBitsToRowsMeasuredFaster) {
+  EXPECT_TRUE(chosen(spec(1, 14336, 4096)).kernel->skinny);
+  EXPECT_FALSE(chosen(spec(16, 14336, 4096)).kernel->skinny);
+  EXPECT_TRUE(chosen(spec(1, 14336, 4096, false)).kernel->skinny);
+  EXPECT_TRUE(chosen(spec(8, 14336, 4096, false)).kernel->skinny);
+  EXPECT_TRUE(chosen(spec(1, 4096, 14336, false)).kernel->skinny);
+  EXPECT_FALSE(chosen(spec(1, 4096, 4096, false)).kernel->skinny);
+  const GemmSpec x = spec(16, 14336, 4096);
   EXPECT_TRUE(must(select(problem(x), context("cuda_gemm_16bit_16x32_skinny"))).kernel->skinny);
 }
 
@@ -213,7 +218,8 @@ TEST(CudaSkinnyLaunch, OneBlockAMultiprocessorReadsAtOnce) {
   EXPECT_EQ(form(1, 14336, 4096, false, DType::BF16), (std::vector<int>{2, 2, 1}));
   EXPECT_EQ(form(1, 4096, 14336, false, DType::BF16), (std::vector<int>{1, 4, 2}));
   EXPECT_EQ(form(1, 14336, 4096, false, DType::I8), (std::vector<int>{1, 4, 1}));
-  EXPECT_EQ(form(1, 4096, 14336, false, DType::I8), (std::vector<int>{1, 4, 2}));
+  EXPECT_EQ(form(1, 4096, 14336, false, DType::I8), (std::vector<int>{1, 4, 4}));
+  EXPECT_EQ(form(1, 1024, 4096, false, DType::BF16), (std::vector<int>{1, 4, 4}));
 }
 
 TEST(CudaSkinnySelect, LeavesInvariantRowsToTheClassThatTakesAnyM) {
