@@ -36,7 +36,8 @@ Status Functions::load(const Launch& launch) noexcept {
   cudaFuncAttributes attributes{};
   GIRIH_CUDA_TRY(cudaFuncGetAttributes(&attributes, launch.function));
   if (attributes.ptxVersion >= 90) return {};
-  return error(Code::BackendUnavailable, "a kernel that needs code of 9.0 was made from PTX of {}.{}",
+  return error(Code::BackendUnavailable,
+               "a kernel that needs code of 9.0 was made from PTX of {}.{}",
                attributes.ptxVersion / 10, attributes.ptxVersion % 10);
 }
 

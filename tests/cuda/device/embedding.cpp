@@ -120,13 +120,14 @@ TEST_P(CudaEmbedding, MemoryAtAnyOffsetIsUsedInPlace) {
         const std::vector<std::byte> bytes = bytes_of(*runtime_, x);
         const auto at = static_cast<std::size_t>(offset * element);
         std::byte* const data = device_memory(bytes.size() + at);
-        ok(cudaMemcpy(data + at, bytes.data(), bytes.size(), cudaMemcpyHostToDevice));
+        // On the stream: others run beside it.
+        ok(cudaMemcpyAsync(data + at, bytes.data(), bytes.size(), cudaMemcpyHostToDevice, stream_));
         return must(runtime_->wrap({.handle = data, .bytes = bytes.size() + at, .byte_offset = at},
                                    x.shape(), dtype));
       };
       const auto at = static_cast<std::size_t>(offset * out_element);
       std::byte* const out = device_memory(want.size() + at + 64);
-      ok(cudaMemset(out, 0x5A, want.size() + at + 64));
+      ok(cudaMemsetAsync(out, 0x5A, want.size() + at + 64, stream_));
       const Tensor c = must(runtime_->wrap(
           {.handle = out, .bytes = want.size() + at, .byte_offset = at}, {67, 48}, output));
       must(gemm(*runtime_, {.a = wrapped(a), .b = wrapped(b), .c = c}));
