@@ -64,7 +64,7 @@ struct Gate {
 };
 
 /// What follows the sum over K, in this order: `act(alpha*s*AB + beta*C + bias) + residual`; with a
-/// gate, `gate(alpha*s*AB + bias) + residual`.
+/// gate, `gate(alpha*s*AB + bias) + residual`. An 8-bit C takes that times `GemmDesc::c_scale`.
 struct Epilogue {
   /// [N], or [batch, N] for a batched product; 2N instead of N with a gate. f32, bf16 or f16, any
   /// alignment.
@@ -86,10 +86,15 @@ struct Epilogue {
 /// read off the strides: a transposed operand is `x.transposed()`. Strides of A and B may be 0; no
 /// two elements of C may share memory.
 ///
-/// Types: A and B alike, of f32, bf16, f16, f8e4m3, f8e5m2 (C: f32, bf16 or f16) or i8 (C: these,
-/// or i32). Sums are f32; of i8, exact i32, and K > 131071 is refused since the sum could wrap. C
-/// is written once, rounded to nearest even. An i32 C takes alpha = 1, beta 0 or 1 (saturating) and
-/// no other term.
+/// Types: A and B alike, of f32, bf16, f16, f8e4m3, f8e5m2 (C: f32, bf16, f16, f8e4m3, f8e5m2 or
+/// i8) or i8 (C: these, or i32). Sums are f32; of i8, exact i32, and K > 131071 is refused since
+/// the sum could wrap. C is written once, rounded to nearest even. An i32 C takes alpha = 1, beta 0
+/// or 1 (saturating) and no other term.
+///
+/// An 8-bit C, quantised output: the f32 value after the residual, times `c_scale` in f32, is
+/// rounded and saturated. Of f8e4m3 and f8e5m2 what is larger, infinities too, becomes the largest
+/// finite number, 448 or 57344, and NaN stays NaN; i8 goes from -128 to 127, and NaN gives 0. beta
+/// must be a host 0.
 ///
 /// Scalars: host alpha and beta must be finite; device scalars are used as they are. beta = 0 from
 /// the host never reads C; alpha = 0 from the host never reads A or B.
@@ -110,6 +115,8 @@ struct GemmDesc {
   /// `PerColumnBlock`, `PerBlock`), f32. Blocks: 8-bit floats are then promoted in every precision.
   std::optional<Scale> a_scale{};
   std::optional<Scale> b_scale{};
+  /// Factor of an 8-bit C, `PerTensor`, f32, used as it is; of no other. Absent: 1.
+  std::optional<Scale> c_scale{};
   Epilogue epilogue{};
   Precision precision = Precision::Exact;
   Path path = Path::Auto;

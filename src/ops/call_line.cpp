@@ -35,6 +35,10 @@ void for_each_field(Op op, const Visit& visit) {
     visit("a_scale_per", &CallLine::a_granularity, Need::Optional);
     visit("b_scale", &CallLine::b_scale, Need::Optional);
     visit("b_scale_per", &CallLine::b_granularity, Need::Optional);
+    if (op == Op::Gemm) {
+      visit("c_scale", &CallLine::c_scale, Need::Optional);
+      visit("c_scale_per", &CallLine::c_granularity, Need::Optional);
+    }
     visit("bias", &CallLine::bias, Need::Optional);
     visit("activation", &CallLine::activation, Need::Optional);
     visit("gate", &CallLine::gate, Need::Optional);

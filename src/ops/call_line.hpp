@@ -44,11 +44,13 @@ struct CallLine {
   int threads = 1;
   bool captured = false;
 
-  std::optional<ViewLine> a{}, b{}, c{}, bias{}, residual{}, a_scale{}, b_scale{}, workspace{};
+  std::optional<ViewLine> a{}, b{}, c{}, bias{}, residual{}, a_scale{}, b_scale{}, c_scale{};
+  std::optional<ViewLine> workspace{};
   std::optional<ViewLine> offsets{};  ///< of groups: not what they say
   bool residual_is_c = false;
   Granularity a_granularity = Granularity::PerTensor;
   Granularity b_granularity = Granularity::PerTensor;
+  Granularity c_granularity = Granularity::PerTensor;
   ScalarLine alpha{.value = 1}, beta{};
   Activation activation = Activation::None;
   std::optional<Gate> gate{};

@@ -44,6 +44,10 @@ CallLine describe_call(const GemmDesc& desc, const CheckContext& context) noexce
     line.b_scale = view_of(desc.b_scale->tensor);
     line.b_granularity = desc.b_scale->granularity;
   }
+  if (desc.c_scale) {
+    line.c_scale = view_of(desc.c_scale->tensor);
+    line.c_granularity = desc.c_scale->granularity;
+  }
   if (desc.epilogue.bias) line.bias = view_of(*desc.epilogue.bias);
   if (desc.epilogue.residual) {
     const Tensor& residual = *desc.epilogue.residual;

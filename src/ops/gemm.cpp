@@ -31,7 +31,7 @@ bool is_operand_type(DType type) noexcept {
   }
 }
 
-/// Types of C, of the bias and of the residual.
+/// Types of C as it is, of the bias and of the residual.
 bool is_float_output(DType type) noexcept {
   return type == DType::F32 || type == DType::BF16 || type == DType::F16;
 }
@@ -173,8 +173,9 @@ struct GemmChecker {
                    name(type), name(spec.b.dtype));
     }
     const bool integer_output = type == DType::I8 && spec.c.dtype == DType::I32;
-    if (!is_float_output(spec.c.dtype) && !integer_output) {
-      return error(Code::GemmTypeMismatch, "C is {}: a product of {} gives f32, bf16 or f16{}",
+    if (!is_float_output(spec.c.dtype) && !is_quantised(spec.c.dtype) && !integer_output) {
+      return error(Code::GemmTypeMismatch,
+                   "C is {}: a product of {} gives f32, bf16, f16, 8-bit floats or i8{}",
                    name(spec.c.dtype), name(type), type == DType::I8 ? ", or i32" : "");
     }
     if (type == DType::I8 && problem.k > kMaxInt8K) {
@@ -356,6 +357,27 @@ struct GemmChecker {
     return {};
   }
 
+  /// An 8-bit C has a factor of its own, and what is there has no value that could be added.
+  Status check_quantised() noexcept {
+    if (!is_quantised(spec.c.dtype)) {
+      if (!spec.c_scale) return {};
+      return error(Code::GemmEpilogueConflict, "c_scale is for a C of i8 or 8-bit floats, C is {}",
+                   name(spec.c.dtype));
+    }
+    if (problem.reads_c()) {
+      return error(Code::GemmEpilogueConflict, "beta is {}, must be 0: C is {}, which is not read",
+                   spec.beta.on_device ? "a device scalar" : "not 0", name(spec.c.dtype));
+    }
+    if (spec.c_scale && spec.c_granularity != Granularity::PerTensor) {
+      return error(Code::GemmEpilogueConflict, "c_scale must be PerTensor");
+    }
+    std::optional<VectorLayout> factor;
+    GIRIH_TRY(check_scale(spec.c_scale, spec.c_granularity, Granularity::PerTensor, 1, "c_scale",
+                          factor));
+    problem.scales_c = factor.has_value();
+    return {};
+  }
+
   /// An i32 C is the raw sum, optionally added to what is there.
   Status check_integer_epilogue() noexcept {
     if (spec.c.dtype != DType::I32) return {};
@@ -386,6 +408,7 @@ struct GemmChecker {
     GIRIH_TRY(check_bias());
     GIRIH_TRY(check_residual());
     GIRIH_TRY(check_scales());
+    GIRIH_TRY(check_quantised());
     GIRIH_TRY(check_integer_epilogue());
     return problem;
   }
@@ -404,14 +427,15 @@ struct NamedTensor {
 };
 
 /// Everything that a product reads besides C and the residual.
-std::array<NamedTensor, 7> read_tensors(const GemmDesc& desc) noexcept {
+std::array<NamedTensor, 8> read_tensors(const GemmDesc& desc) noexcept {
   return {{{&desc.a.tensor(), "A"},
            {&desc.b.tensor(), "B"},
            {desc.epilogue.bias ? &*desc.epilogue.bias : nullptr, "bias"},
            {desc.a_scale ? &desc.a_scale->tensor : nullptr, "a_scale"},
            {desc.b_scale ? &desc.b_scale->tensor : nullptr, "b_scale"},
            {desc.alpha.on_device() ? &desc.alpha.tensor() : nullptr, "alpha"},
-           {desc.beta.on_device() ? &desc.beta.tensor() : nullptr, "beta"}}};
+           {desc.beta.on_device() ? &desc.beta.tensor() : nullptr, "beta"},
+           {desc.c_scale ? &desc.c_scale->tensor : nullptr, "c_scale"}}};
 }
 
 Status check_tensors(const GemmDesc& desc, const CheckContext& context) noexcept {
@@ -490,6 +514,10 @@ GemmSpec spec_of(const GemmDesc& desc, const CheckContext& context) noexcept {
     spec.b_scale = TensorAccess::geometry(desc.b_scale->tensor);
     spec.b_granularity = desc.b_scale->granularity;
   }
+  if (desc.c_scale) {
+    spec.c_scale = TensorAccess::geometry(desc.c_scale->tensor);
+    spec.c_granularity = desc.c_scale->granularity;
+  }
   if (desc.workspace) {
     spec.workspace_bytes = workspace_size(*desc.workspace);
   }
@@ -530,13 +558,14 @@ GemmOperands bind(const GemmDesc& desc) noexcept {
           .residual = address(desc.epilogue.residual ? &*desc.epilogue.residual : nullptr),
           .a_scale = factors(tensors[3].tensor),
           .b_scale = factors(tensors[4].tensor),
+          .c_scale = factors(tensors[7].tensor),
           .alpha = factors(tensors[5].tensor),
           .beta = factors(tensors[6].tensor),
           .workspace = address(desc.workspace ? &*desc.workspace : nullptr)};
 }
 
-std::array<const Tensor*, 10> tensors_of(const GemmDesc& desc) noexcept {
-  std::array<const Tensor*, 10> result{};
+std::array<const Tensor*, 11> tensors_of(const GemmDesc& desc) noexcept {
+  std::array<const Tensor*, 11> result{};
   std::size_t count = 0;
   for (const NamedTensor& read : read_tensors(desc)) result[count++] = read.tensor;
   result[count++] = &desc.c.tensor();

@@ -33,6 +33,10 @@ struct VectorLayout {
   std::int64_t extent = 1;
   std::int64_t k_stride = 0;
 };
+/// Types of C that a finished value is scaled for, rounded to and saturated.
+constexpr bool is_quantised(DType c) noexcept {
+  return c == DType::I8 || c == DType::F8E4M3 || c == DType::F8E5M2;
+}
 /// K that a factor of a block is for.
 inline constexpr std::int64_t kScaledDepth = 128;
 
@@ -45,9 +49,10 @@ struct ScalarTerm {
 /// The geometry of a product before it is checked: what `GemmDesc` says, without memory.
 struct GemmSpec {
   Geometry a, b, c;
-  std::optional<Geometry> bias{}, residual{}, a_scale{}, b_scale{};
+  std::optional<Geometry> bias{}, residual{}, a_scale{}, b_scale{}, c_scale{};
   Granularity a_granularity = Granularity::PerTensor;
   Granularity b_granularity = Granularity::PerTensor;
+  Granularity c_granularity = Granularity::PerTensor;
   ScalarTerm alpha{.value = 1};
   ScalarTerm beta{};
   Activation activation = Activation::None;
@@ -62,6 +67,7 @@ struct GemmSpec {
 /// A product that obeys every rule of `GemmDesc`; only `check` makes one, and nothing behind it
 /// checks again. C[m,n] = act(alpha * sa * sb * sum_k A[m,k] B[k,n] + beta * C + bias) + residual,
 /// or, where a gate joins two columns into one, C = gate(alpha * sa * sb * sum + bias) + residual.
+/// Either times c_scale where C is of 8 bits.
 struct GemmProblem {
   std::int64_t m = 0, n = 0, k = 0, batch = 1;  ///< of A.B: with a gate, n is twice C's width
   MatrixLayout a, b, c;
@@ -69,6 +75,7 @@ struct GemmProblem {
   std::optional<MatrixLayout> residual;
   std::optional<VectorLayout> a_scale;  ///< along M
   std::optional<VectorLayout> b_scale;  ///< along N
+  bool scales_c = false;
   ScalarTerm alpha{.value = 1}, beta{};
   Activation activation = Activation::None;
   std::optional<Gate> gate;
@@ -95,7 +102,7 @@ struct GemmProblem {
   /// C = A.B and nothing more.
   [[nodiscard]] bool has_identity_epilogue() const noexcept {
     return !alpha.on_device && alpha.value == 1 && !reads_c() && !bias && !residual && !a_scale &&
-           !b_scale && activation == Activation::None && !gate;
+           !b_scale && !scales_c && activation == Activation::None && !gate;
   }
   [[nodiscard]] double flops() const noexcept;
   /// Each operand once, and C once more where it is read.
@@ -115,6 +122,7 @@ struct GemmOperands {
   const std::byte* residual = nullptr;
   const float* a_scale = nullptr;
   const float* b_scale = nullptr;
+  const float* c_scale = nullptr;
   const float* alpha = nullptr;  ///< device scalars; null for host ones
   const float* beta = nullptr;
   std::byte* workspace = nullptr;  ///< the caller's
@@ -134,6 +142,6 @@ void lower_alignments(const GemmDesc& desc, GemmProblem& problem) noexcept;
 /// Only for a descriptor that passed `check`.
 GemmOperands bind(const GemmDesc& desc) noexcept;
 /// Every tensor of the descriptor; null where an optional one is absent.
-std::array<const Tensor*, 10> tensors_of(const GemmDesc& desc) noexcept;
+std::array<const Tensor*, 11> tensors_of(const GemmDesc& desc) noexcept;
 
 }  // namespace girih::inline v0

@@ -148,6 +148,10 @@ struct GroupedGemmChecker {
     if (!a_scale) return a_scale.error();
     const Result<std::int64_t> b_scale = take_scale(one.b_scale, one.b_granularity, "b_scale");
     if (!b_scale) return b_scale.error();
+    if (is_quantised(one.c.dtype)) {
+      return error(Code::GemmTypeMismatch, "C is {}: a grouped product gives f32, bf16 or f16{}",
+                   name(one.c.dtype), one.a.dtype == DType::I8 ? ", or i32" : "");
+    }
     const Result<GemmProblem> checked = check(one);
     if (!checked) return checked.error();
     GroupedGemmProblem problem(*checked);

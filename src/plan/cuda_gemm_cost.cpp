@@ -7,7 +7,7 @@
 #include "core/checked.hpp"
 #include "plan/cuda_f32_cost.hpp"
 #include "plan/cuda_fast_f32.hpp"
-#include "plan/cuda_gemm_gate.hpp"
+#include "plan/cuda_gemm_finish.hpp"
 #include "plan/cuda_gemm_layout.hpp"
 #include "plan/cuda_gemm_tuned.hpp"
 #include "plan/cuda_mma.hpp"
@@ -41,9 +41,10 @@ constexpr double kPingPong = 0.934;         // main loop of a ping-pong tile, re
 constexpr double kPingPongPower = 1.035;    // sustained rate of tiles whose products never pause
 constexpr double kReduce = 2.16;            // the second kernel of a split product
 constexpr double kReduceBytes = 4.15e6;     // a us: partials, written and read
-constexpr double kGateElements = 2.2e11;  // a s: columns of the product that a second kernel joins
-constexpr double kExchange = 2.0;         // a cluster that splits K: two synchronisations
-constexpr double kExchangeBytes = 39.7;   // a cycle, between the memories of a cluster
+constexpr double kFinishElements =
+    2.2e11;                        // a s: elements of the product that a second kernel finishes
+constexpr double kExchange = 2.0;  // a cluster that splits K: two synchronisations
+constexpr double kExchangeBytes = 39.7;  // a cycle, between the memories of a cluster
 // Main loop of a cluster that splits K, relative: 1.1 measured at 2048 x 512 x 2560, 1.7 to 2.2 at
 // 2048 x 328 x 10240.
 constexpr double kSplitLoop = 1.5;
@@ -442,20 +443,21 @@ GemmSelection joined_candidate(const GemmProblem& problem, const KernelInfo& ker
 }
 
 /// The launch of A.B into f32 sums, and a pass over them; or one launch for both.
-GemmSelection gated_candidate(const GemmProblem& problem, const KernelInfo& kernel,
-                              const SelectionContext& context, double enough) noexcept {
-  GemmSelection choice = cuda_gemm_candidate(cuda_gate_product(problem, problem.batch, problem.m),
+GemmSelection finished_candidate(const GemmProblem& problem, const KernelInfo& kernel,
+                                 const SelectionContext& context, double enough) noexcept {
+  GemmSelection choice = cuda_gemm_candidate(cuda_finish_product(problem, problem.batch, problem.m),
                                              kernel, context, enough);
   const GemmSelection joined = joined_candidate(problem, kernel, *context.device);
   if (choice.kernel == nullptr) return joined;
   if (problem.is_empty()) return choice;
   const int splits = choice.split_kind == SplitKind::Workspace ? choice.split_k : 1;
-  choice.workspace_bytes = cuda_gate_parts(problem, kernel, splits).bytes;
+  choice.workspace_bytes = cuda_finish_parts(problem, kernel, splits).bytes;
   const double elements = static_cast<double>(problem.m) * static_cast<double>(problem.n) *
                           static_cast<double>(problem.batch);
-  const double result_bytes = static_cast<double>(bit_width(problem.c.dtype)) / 16;  // of half
+  const double result_bytes =
+      static_cast<double>(bit_width(problem.c.dtype)) / (problem.gate ? 16 : 8);
   choice.predicted_seconds +=
-      kReduce * 1e-6 + elements / kGateElements +
+      kReduce * 1e-6 + elements / kFinishElements +
       elements * (4 + result_bytes) / (context.device->memory_gb_per_s * 1e9 * kMemoryShare);
   const bool is_faster = joined.predicted_seconds < choice.predicted_seconds;
   return joined.kernel != nullptr && is_faster ? joined : choice;
@@ -465,7 +467,7 @@ GemmSelection gated_candidate(const GemmProblem& problem, const KernelInfo& kern
 
 GemmSelection cuda_gemm_candidate(const GemmProblem& problem, const KernelInfo& kernel,
                                   const SelectionContext& context, double enough) noexcept {
-  if (problem.gate) return gated_candidate(problem, kernel, context, enough);
+  if (cuda_has_finish(problem)) return finished_candidate(problem, kernel, context, enough);
   if (kernel.skinny) return cuda_skinny_candidate(problem, kernel, context);
   if (kernel.splits_f32) return cuda_fast_candidate(problem, kernel, context);
   if (kernel.mma) return cuda_mma_candidate(problem, kernel, *context.device);
@@ -479,7 +481,8 @@ double cuda_gemm_enough(const GemmProblem& asked, const Demand& demand,
   double enough = std::numeric_limits<double>::infinity();
   if (asked.is_empty() || asked.skips_product()) return enough;
   const DeviceInfo& device = *context.device;
-  const GemmProblem problem = asked.gate ? cuda_gate_product(asked, asked.batch, asked.m) : asked;
+  const GemmProblem problem =
+      cuda_has_finish(asked) ? cuda_finish_product(asked, asked.batch, asked.m) : asked;
   const Major a = cuda_operand_a(problem).major, b = cuda_operand_b(problem).major;
   for (const KernelInfo& kernel : context.kernels) {
     if (kernel.form == TileForm::None || kernel.splits_f32 || !kernel.serves(demand.op) ||

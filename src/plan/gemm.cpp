@@ -7,7 +7,7 @@
 #include "plan/candidates.hpp"
 #include "plan/cuda_fast_f32.hpp"
 #include "plan/cuda_gemm_cost.hpp"
-#include "plan/cuda_gemm_gate.hpp"
+#include "plan/cuda_gemm_finish.hpp"
 #include "plan/cuda_gemm_layout.hpp"
 #include "plan/cuda_mma.hpp"
 #include "plan/gemm_cost.hpp"
@@ -127,9 +127,11 @@ void note_cuda(const GemmProblem& asked, const GemmSelection& choice,
   GemmProblem problem = asked;
   if (choice.joins_halves) {
     notes.emplace_back("the gate is in the kernel's epilogue");
-  } else if (asked.gate) {
-    const CudaGateParts parts = cuda_gate_parts(asked, *choice.kernel, splits);
-    notes.emplace_back("f32 sums go through the workspace to a second kernel, the gate's");
+  } else if (cuda_has_finish(asked)) {
+    const CudaFinishParts parts = cuda_finish_parts(asked, *choice.kernel, splits);
+    notes.emplace_back(asked.gate
+                           ? "f32 sums go through the workspace to a second kernel, the gate's"
+                           : "f32 sums go through the workspace to a second kernel, which rounds");
     if (parts.m < asked.m || parts.batch < asked.batch) {
       notes.push_back(
           formatted("in pieces of {} rows, {} of the batch at a time, to keep the "
@@ -140,7 +142,7 @@ void note_cuda(const GemmProblem& asked, const GemmSelection& choice,
       notes.push_back(formatted("the workspace exceeds {} MiB: {} rows of sums are more",
                                 kCudaWorkspaceLimit >> 20, parts.m));
     }
-    problem = cuda_gate_product(asked, parts.batch, parts.m);
+    problem = cuda_finish_product(asked, parts.batch, parts.m);
   }
   if (choice.kernel->splits_f32) return note_parts(problem, notes);
   if (choice.kernel->mma) note_mma(problem, notes);
@@ -189,6 +191,10 @@ std::vector<std::string> notes_on(const GemmProblem& problem, const GemmSelectio
     notes.push_back(formatted("a gate ({}, {}) joins {} columns into {} before C is written",
                               name(problem.gate->activation), name(problem.gate->order), problem.n,
                               problem.c_columns()));
+  }
+  if (is_quantised(problem.c.dtype)) {
+    notes.push_back(formatted("C is rounded{} to {}, which saturates",
+                              problem.scales_c ? ", times a factor," : "", name(problem.c.dtype)));
   }
   if (choice.kernel->backend == Backend::Cpu && choice.kernel->reduction != Reduction::None) {
     notes.emplace_back(

@@ -31,6 +31,7 @@ class Words {
   constexpr auto add(Enum value) noexcept -> std::enable_if_t<std::is_enum_v<Enum>> {
     add_small(static_cast<std::int64_t>(value), 8);
   }
+  constexpr void add(bool value) noexcept { add_small(value ? 1 : 0, 1); }
   constexpr void add(const ScalarTerm& x) noexcept {
     const auto& [on_device, value] = x;
     add_small(on_device || value != 0 ? 1 : 0, 1);
@@ -97,10 +98,11 @@ GemmKey key_of_fields(int threads, const Fields&... fields) noexcept {
 }  // namespace
 
 GemmKey key_of(const GemmProblem& problem, int threads) noexcept {
-  const auto& [m, n, k, batch, a, b, c, bias, residual, a_scale, b_scale, alpha, beta, activation,
-               gate, precision, path, reproducibility, workspace_bytes] = problem;
-  return key_of_fields(threads, m, n, k, batch, a, b, c, bias, residual, a_scale, b_scale, alpha,
-                       beta, activation, gate, precision, path, reproducibility, workspace_bytes);
+  const auto& [m, n, k, batch, a, b, c, bias, residual, a_scale, b_scale, scales_c, alpha, beta,
+               activation, gate, precision, path, reproducibility, workspace_bytes] = problem;
+  return key_of_fields(threads, m, n, k, batch, a, b, c, bias, residual, a_scale, b_scale, scales_c,
+                       alpha, beta, activation, gate, precision, path, reproducibility,
+                       workspace_bytes);
 }
 
 std::uint64_t hash_of(const GemmKey& key) noexcept {

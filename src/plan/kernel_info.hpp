@@ -20,6 +20,11 @@ class DTypes {
   constexpr DTypes(std::initializer_list<DType> types) noexcept {
     for (const DType type : types) bits_ |= 1U << static_cast<unsigned>(type);
   }
+  [[nodiscard]] constexpr DTypes with(DTypes more) const noexcept {
+    DTypes both = *this;
+    both.bits_ |= more.bits_;
+    return both;
+  }
   [[nodiscard]] constexpr bool has(DType type) const noexcept {
     return ((bits_ >> static_cast<unsigned>(type)) & 1U) != 0;
   }
@@ -28,6 +33,8 @@ class DTypes {
   std::uint32_t bits_ = 0;
 };
 std::string describe(DTypes types);
+/// What `is_quantised` tells.
+inline constexpr DTypes kQuantised = {DType::F8E4M3, DType::F8E5M2, DType::I8};
 
 /// How a kernel adds up: equal classes give equal bits for equal operands, whatever the tile.
 enum class Reduction : std::uint8_t {

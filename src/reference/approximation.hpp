@@ -23,5 +23,8 @@ double gamma_n(double roundings) noexcept;
 double f32_error(double roundings, double magnitude) noexcept;
 /// What rounding to an output's type adds; an f32 result is already one.
 Approximation narrow(DType dtype, Approximation x) noexcept;
+/// What x times a factor becomes in an 8-bit type, which saturates: the middle of the lowest and
+/// the highest number that may come out, and half their distance, 0 where it is certain.
+Approximation quantise(DType dtype, Approximation x, double factor) noexcept;
 
 }  // namespace girih::inline v0

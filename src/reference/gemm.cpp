@@ -339,6 +339,10 @@ Approximation finish(const GemmProblem& problem, const GemmOperands& operands, B
   if (problem.residual) {
     x = add_residual(x, element(operands.residual, *problem.residual, batch, i, j));
   }
+  if (is_quantised(problem.c.dtype)) {
+    const double factor = problem.scales_c ? static_cast<double>(*operands.c_scale) : 1.0;
+    return quantise(problem.c.dtype, x, factor);
+  }
   return narrow(problem.c.dtype, x);
 }
 

@@ -9,8 +9,8 @@ namespace girih::inline v0 {
 /// The meaning of a product, C's shape, row-major, and how far a correct kernel of a backend may be
 /// from it.
 ///
-/// `value` is computed in double and not rounded to C's type. `bound` covers, with u = 2^-24 and
-/// gamma(n) = n u / (1 - n u):
+/// `value` is computed in double and not rounded to C's type, unless that is of 8 bits. `bound`
+/// covers, with u = 2^-24 and gamma(n) = n u / (1 - n u):
 ///   sum       (gamma(K + 8) + 2 u_in) * |alpha sa sb| * sum_k |a b|, u_in 2^-11 for Tf32; for Fast
 ///             on metal 2^-22, and 3 K for K, and on cuda 2^-24, and for K no less than 44 + K /
 ///             64; for i8, whose sums are exact, gamma(8) * |alpha sa sb * sum|. Fast is Exact
@@ -31,6 +31,8 @@ namespace girih::inline v0 {
 ///   residual  gamma(1) * (|y| + |residual|)
 ///   output    half a unit in the last place of C's type, and its subnormals'
 ///   underflow of each f32 step
+/// An 8-bit C: the bound before times |c_scale| and a rounding, x_lo to x_hi; both rounded and
+/// saturated as C is, `value` is the middle of the two and `bound` half their distance.
 /// An i32 C has bound 0. A value that is not finite has bound 0: its class (NaN, or which infinity)
 /// is exact. An infinite bound says that an f32 intermediate may overflow, so that nothing follows.
 struct GemmReference {

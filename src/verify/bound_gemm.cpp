@@ -170,6 +170,7 @@ Result<BoundGemm> BoundGemm::place(Runtime& runtime, const GemmCase& gemm_case,
   GIRIH_TRY(
       place_scale(runtime, result.a_scale_, x.a_scale, x.m, x.k, shares_rows ? std::nullopt : own));
   GIRIH_TRY(place_scale(runtime, result.b_scale_, x.b_scale, x.product_columns(), x.k, own));
+  if (x.c_scale) GIRIH_TRY(place(runtime, result.c_scale_, DType::F32, {{1}, {1}}, 3));
   if (x.alpha_on_device) GIRIH_TRY(place(runtime, result.alpha_, DType::F32, {{1}, {1}}, 1));
   if (x.beta_on_device) GIRIH_TRY(place(runtime, result.beta_, DType::F32, {{1}, {1}}, 1));
   auto problem = checking(result.desc());
@@ -186,6 +187,7 @@ void BoundGemm::for_each_input(Self& self, Visit&& visit) {
   if (self.residual_) visit("residual", *self.residual_);
   if (self.a_scale_) visit("a_scale", *self.a_scale_);
   if (self.b_scale_) visit("b_scale", *self.b_scale_);
+  if (self.c_scale_) visit("c_scale", *self.c_scale_);
   if (self.alpha_) visit("alpha", *self.alpha_);
   if (self.beta_) visit("beta", *self.beta_);
 }
@@ -196,6 +198,7 @@ GemmDesc BoundGemm::desc() const {
   desc.beta = beta_ ? ScalarArg<float>(beta_->tensor()) : ScalarArg<float>(case_.beta);
   if (a_scale_) desc.a_scale = Scale{a_scale_->tensor(), *case_.a_scale};
   if (b_scale_) desc.b_scale = Scale{b_scale_->tensor(), *case_.b_scale};
+  if (c_scale_) desc.c_scale = Scale{c_scale_->tensor(), Granularity::PerTensor};
   if (bias_) desc.epilogue.bias = bias_->tensor();
   desc.epilogue.activation = case_.activation;
   desc.epilogue.gate = case_.gate;
@@ -223,6 +226,10 @@ void BoundGemm::fill_operands(std::uint64_t variant) {
     const bool operand = &tensor == &*a_ || &tensor == &*b_;
     fill_one(tensor, operand ? case_.contents : Contents::Uniform);
   });
+  if (c_scale_) {  // from what leaves a few steps of i8 to what saturates
+    Random random(case_.seed * 0x100000001B3ULL + case_.index, ++stream);
+    c_scale_->set(0, std::ldexp(random.real(), static_cast<int>(random.integer(-2, 8))));
+  }
   fill_one(*c_, case_.contents);
   if (problem_->skips_product()) {
     a_->poison(Poison::Nan);
@@ -254,7 +261,9 @@ bool BoundGemm::may_refuse(const Error& error) const {
   const bool lacks_tf32 = is_tf32 && backend_ == Backend::Cpu;
   const bool lacks_blocks = problem_->has_block_scales() && !features_.has(Feature::Sm90a);
   const bool lacks_portable = (is_tf32 || is_eighth) && case_.path == Path::Portable;
-  return lacks_tf32 || lacks_eighths || lacks_blocks || lacks_portable || lacks_row;
+  const bool lacks_quantised = is_quantised(case_.output) && backend_ == Backend::Metal;
+  return lacks_quantised || lacks_tf32 || lacks_eighths || lacks_blocks || lacks_portable ||
+         lacks_row;
 }
 
 bool BoundGemm::poisons_output() const {
@@ -301,6 +310,7 @@ GemmOperands BoundGemm::host_operands() const {
   if (case_.residual == ResidualCase::SameAsC) operands.residual = operands.c;
   operands.a_scale = floats(a_scale_);
   operands.b_scale = floats(b_scale_);
+  operands.c_scale = floats(c_scale_);
   operands.alpha = floats(alpha_);
   operands.beta = floats(beta_);
   return operands;

@@ -68,7 +68,8 @@ class BoundGemm final : public BoundCase {
   Features features_;  ///< of the device
   GemmLauncher launcher_;
   std::optional<GemmProblem> problem_;
-  std::optional<GuardedTensor> a_, b_, c_, bias_, residual_, a_scale_, b_scale_, alpha_, beta_;
+  std::optional<GuardedTensor> a_, b_, c_, bias_, residual_, a_scale_, b_scale_, c_scale_;
+  std::optional<GuardedTensor> alpha_, beta_;
   GemmReference reference_;
 };
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/format.hpp"
+#include "ops/gemm.hpp"
 #include "verify/random.hpp"
 
 namespace girih::inline v0::verify {
@@ -160,6 +161,18 @@ void pick_factors_and_rounding(Random& random, GemmCase& result) {
   }
 }
 
+/// An 8-bit output takes no beta, and no residual of its own type.
+void fit_quantised(Random& random, GemmCase& result) {
+  if (!is_quantised(result.output)) return;
+  result.beta = 0;
+  result.beta_on_device = false;
+  if (result.residual == ResidualCase::SameAsC) {
+    result.residual = ResidualCase::Separate;
+    result.residual_type = pick_wide_type(random);
+  }
+  result.c_scale = random.one_in(2);
+}
+
 std::string describe(const char* operand, const MatrixCase& layout) {
   static constexpr const char* kSharing[] = {"", " rank2", " repeated"};
   return formatted(" {}:{}+{}@{}{}{}{}", operand, layout.column_major ? 'T' : 'N', layout.pad,
@@ -194,6 +207,7 @@ GemmCase make_gemm_case(std::uint64_t seed, std::uint64_t index, DType operands,
   pick_gate(random, result);
   pick_skinny(random, result);
   pick_factors_and_rounding(random, result);
+  fit_quantised(random, result);
   return result;
 }
 
@@ -203,7 +217,12 @@ GemmCase make_gemm_case(std::uint64_t seed, std::uint64_t index) noexcept {
   Random random(~seed, index);
   const DType operands = random.pick(kOperands);
   DType output = pick_wide_type(random);
-  if (operands == DType::I8 && random.one_in(2)) output = DType::I32;
+  if (operands == DType::I8 && random.one_in(2)) {
+    output = DType::I32;
+  } else if (random.one_in(8)) {
+    static constexpr auto kTypes = std::to_array<DType>({DType::F8E4M3, DType::F8E5M2, DType::I8});
+    output = random.pick(kTypes);
+  }
   return make_gemm_case(seed, index, operands, output);
 }
 
@@ -215,6 +234,7 @@ std::string GemmCase::to_string() const {
   line += formatted(" alpha {}{} beta {}{}", alpha, alpha_on_device ? " (device)" : "", beta,
                     beta_on_device ? " (device)" : "");
   line += describe("a_scale", a_scale) + describe("b_scale", b_scale);
+  if (c_scale) line += " c_scale";
   if (bias) {
     line +=
         formatted(" bias {}@{}{}", name(*bias), bias_offset, bias_per_batch ? " per batch" : "");

@@ -55,6 +55,7 @@ struct GemmCase {
   DType residual_type = DType::F32;
   MatrixCase residual_layout{};
   std::optional<Granularity> a_scale{}, b_scale{};
+  bool c_scale = false;           ///< there is a factor of an 8-bit output
   bool scales_per_batch = false;  ///< of grouped products: each has factors of its own
   Precision precision = Precision::Exact;
   Path path = Path::Auto;

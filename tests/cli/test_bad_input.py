@@ -211,7 +211,14 @@ class BadFiles(BadInput):
 
     def test_types_that_numpy_lacks(self):
         self.gemm(UNSUPPORTED, "NumPy has no element type bf16", "--out-dtype", "bf16")
-        self.gemm(USAGE, "f8e4m3", "--out-dtype", "f8e4m3", out="c.safetensors:c")
+        self.gemm(UNSUPPORTED, "NumPy has no element type f8e4m3", "--out-dtype", "f8e4m3")
+
+    def test_quantised_results(self):
+        self.gemm(INVALID, "c_scale is for a C of", "--c-scale", "2")
+        self.gemm(USAGE, "--c-scale", "--out-dtype", "i8", "--c-scale", "two")
+        arrays.write_npy(self.path("c8.npy"), range(8), (2, 4), "|i1")
+        self.gemm(INVALID, "beta is not 0, must be 0", "--out-dtype", "i8", "--c", "c8.npy",
+                  "--beta", "1")
 
     def test_outputs_that_are_inputs(self):
         self.gemm(INVALID, "file that holds A", out="a.npy")

@@ -151,6 +151,20 @@ class Gemm(CommandTest):
         self.gemm("--in-dtype", "i8")
         self.assertEqual(self.read(), ("<i4", self.ab))
 
+    def test_8_bit_results_are_scaled_and_saturate(self):
+        self.gemm("--out-dtype", "i8", "--c-scale", "2.5")
+        expected = [max(-128, min(127, round(2.5 * ab))) for ab in self.ab]
+        self.assertEqual(self.read(), ("|i1", expected))
+        self.assertIn(127, expected)
+        self.assertNotEqual(expected, [max(-128, min(127, round(ab))) for ab in self.ab])
+        arrays.write_npy(self.path("v.npy"), [1, 17, 19, 1e6, float("-inf"), 2 ** -10], (6, 1))
+        arrays.write_npy(self.path("one.npy"), [1], (1, 1))
+        self.gemm("--out-dtype", "f8e4m3", a="v.npy", b="one.npy", out="c.safetensors:c")
+        kind, shape, data = arrays.read_safetensors(self.path("c.safetensors"))["c"]
+        # 17 and 19 are ties, of 16 and 18 and of 18 and 20.
+        self.assertEqual((kind, shape, bytes(data)),
+                         ("F8_E4M3", [6, 1], bytes([0x38, 0x58, 0x5A, 0x7E, 0xFE, 0x00])))
+
     def test_half_precision(self):
         arrays.write_npy(self.path("a16.npy"), self.a, (self.M, self.K), "<f2")
         arrays.write_npy(self.path("b16.npy"), self.b, (self.K, self.N), "<f2")

@@ -54,6 +54,8 @@ const Hostile kTensors[] = {
     {"EmptyAlpha", Code::InvalidTensor, "alpha", [](GemmDesc& d, Parts&) { d.alpha = Tensor(); }},
     {"EmptyScale", Code::InvalidTensor, "a_scale",
      [](GemmDesc& d, Parts&) { d.a_scale = Scale{Tensor()}; }},
+    {"EmptyCScale", Code::InvalidTensor, "c_scale",
+     [](GemmDesc& d, Parts&) { d.c_scale = Scale{Tensor()}; }},
     {"ForeignA", Code::ForeignTensor, "A", [](GemmDesc& d, Parts& p) { d.a = p.foreign; }},
     {"ForeignB", Code::ForeignTensor, "B", [](GemmDesc& d, Parts& p) { d.b = p.foreign; }},
     {"ForeignC", Code::ForeignTensor, "C", [](GemmDesc& d, Parts& p) { d.c = p.foreign; }},
@@ -162,7 +164,7 @@ const Hostile kTypesAndTerms[] = {
      }},
     {"ByteOutput", Code::GemmTypeMismatch, "C",
      [](GemmDesc& d, Parts& p) {
-       d.c = p.make({4, 5}, DType::I8);
+       d.c = p.make({4, 5}, DType::U8);
      }},
     {"DoubleOperands", Code::GemmNoKernel, "f64",
      [](GemmDesc& d, Parts& p) {
@@ -205,6 +207,33 @@ const Hostile kTypesAndTerms[] = {
     {"RowScaleOnB", Code::GemmEpilogueConflict, "b_scale",
      [](GemmDesc& d, Parts& p) {
        d.b_scale = Scale{p.make({4}), Granularity::PerRow};
+     }},
+    {"CScaleOfAFloatC", Code::GemmEpilogueConflict, "c_scale is for",
+     [](GemmDesc& d, Parts& p) { d.c_scale = Scale{p.make({1})}; }},
+    {"RowCScale", Code::GemmEpilogueConflict, "c_scale must be PerTensor",
+     [](GemmDesc& d, Parts& p) {
+       d.c = p.make({4, 5}, DType::I8);
+       d.c_scale = Scale{p.make({4}), Granularity::PerRow};
+     }},
+    {"TwoCScales", Code::GemmShapeMismatch, "c_scale",
+     [](GemmDesc& d, Parts& p) {
+       d.c = p.make({4, 5}, DType::F8E5M2);
+       d.c_scale = Scale{p.make({2})};
+     }},
+    {"HalfCScale", Code::GemmTypeMismatch, "c_scale",
+     [](GemmDesc& d, Parts& p) {
+       d.c = p.make({4, 5}, DType::F8E4M3);
+       d.c_scale = Scale{p.make({1}, DType::F16)};
+     }},
+    {"BetaOfAnEighth", Code::GemmEpilogueConflict, "beta is not 0, must be 0",
+     [](GemmDesc& d, Parts& p) {
+       d.c = p.make({4, 5}, DType::I8);
+       d.beta = 1.0F;
+     }},
+    {"DeviceBetaOfAnEighth", Code::GemmEpilogueConflict, "beta is a device scalar, must be 0",
+     [](GemmDesc& d, Parts& p) {
+       d.c = p.make({4, 5}, DType::F8E4M3);
+       d.beta = p.make({1});
      }},
     {"BlockScaleOfWideTypes", Code::GemmEpilogueConflict, "b_scale: blocks of f32",
      [](GemmDesc& d, Parts& p) {
@@ -418,6 +447,13 @@ TEST_P(AdversarialGemm, WhatABackendLacksIsUnsupportedAndSaysSo) {
   for (const DType dtype : {DType::F8E4M3, DType::F8E5M2}) {
     const Tensor x = must(runtime_.tensor({4, 4}, dtype));
     EXPECT_TRUE(refused(gemm(runtime_, {.a = x, .b = x, .c = c}), Code::GemmNoKernel, ""));
+  }
+  if (runtime_.backend() != Backend::Metal) return;
+  for (const DType dtype : {DType::F8E4M3, DType::F8E5M2, DType::I8}) {
+    const Tensor eighth = must(runtime_.tensor({4, 4}, dtype));
+    EXPECT_TRUE(refused(
+        gemm(runtime_, {.a = c, .b = must(runtime_.tensor({4, 4}, DType::F32)), .c = eighth}),
+        Code::GemmNoKernel, std::string("not ") + std::string(name(dtype))));
   }
 }
 

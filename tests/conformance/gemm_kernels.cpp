@@ -33,7 +33,8 @@ void run_gemm_row(const UsableKernel& kernel, Coverage& coverage) {
   Runtime runtime = open(kernel.backend, {.force_kernel = std::string(kernel.info.name)});
   constexpr std::uint64_t kCasesOfATypePair = 8;
   for (const DType operands : kOperands) {
-    for (const DType output : {DType::F32, DType::BF16, DType::F16, DType::I32}) {
+    for (const DType output :
+         {DType::F32, DType::BF16, DType::F16, DType::I32, DType::I8, DType::F8E4M3}) {
       if (!kernel.info.operands.has(operands) || !kernel.info.outputs.has(output)) continue;
       for (std::uint64_t i = 0; i < kCasesOfATypePair; ++i) {
         GemmCase x = verify::make_gemm_case(77, i, operands, output);

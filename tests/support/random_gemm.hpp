@@ -40,8 +40,13 @@ inline GemmSpec random_gemm(verify::Random& random) {
   if (random.one_in(8)) spec.workspace_bytes = random.integer(0, 1) * (std::int64_t{1} << 30);
   if (gated) spec.gate = Gate{.order = static_cast<GateOrder>(random.integer(0, 1))};
   if (spec.c.dtype == DType::I32) return spec;
+  const bool is_quantised = random.one_in(6);
+  if (is_quantised) {
+    spec.c.dtype = random.one_in(2) ? DType::I8 : DType::F8E4M3;
+    if (random.one_in(2)) spec.c_scale = Geometry{DType::F32, {1}, {1}, 0};
+  }
   if (random.one_in(20)) spec.alpha.value = 0;
-  if (random.one_in(3) && !gated) spec.beta.value = 0.5F;
+  if (random.one_in(3) && !gated && !is_quantised) spec.beta.value = 0.5F;
   if (random.one_in(3)) spec.bias = Geometry{random.pick(kFloats), {columns}, {1}, 0};
   if (random.one_in(5)) spec.residual = matrix(random.pick(kFloats), m, n, false);
   if (random.one_in(5)) {

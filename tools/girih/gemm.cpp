@@ -57,6 +57,7 @@ void add_options(CLI::App& command, GemmOptions& options) {
                      {Policy::Auto, Policy::Accel, Policy::Cpu},
                      "Which backend, if --backend does not say; default auto");
   add_product_options(command, options.product);
+  add_c_scale(command, options.product);
   command.add_flag("--verify", options.verify,
                    "Compare with the oracle first; write nothing if any element is out of bounds");
 }
@@ -83,7 +84,8 @@ void add_gemm(CLI::App& app, Action& action) {
       "  girih gemm --a x.npy --b w.npy --in-dtype bf16 --out-dtype bf16 \\\n"
       "      --out y.safetensors:y --json\n"
       "  girih gemm --a x.npy --b w.npy --c y.npy --beta 1 --out y.npy\n"
-      "  girih gemm --a x.npy --b gate_up.npy --gate silu --out y.npy");
+      "  girih gemm --a x.npy --b gate_up.npy --gate silu --out y.npy\n"
+      "  girih gemm --a x.npy --b w.npy --out-dtype f8e4m3 --c-scale 16 --out y.safetensors:y");
   command->callback([&action, options] { action = [options] { return run(*options); }; });
 }
 

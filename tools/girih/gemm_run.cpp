@@ -81,6 +81,12 @@ Result<GemmDesc> make_desc(Runtime& runtime, const GemmOptions& options, const G
     if (!bias) return bias.error();
     desc.epilogue.bias = *bias;
   }
+  if (inputs.c_scale) {
+    const Result<Tensor> factor = runtime.tensor({1}, DType::F32, Memory::Hot);
+    if (!factor) return factor.error();
+    GIRIH_TRY(runtime.upload(*factor, &*inputs.c_scale, sizeof(float)));
+    desc.c_scale = Scale{*factor, Granularity::PerTensor};
+  }
   return desc;
 }
 
@@ -120,7 +126,7 @@ Result<GemmInputs> load_inputs(const GemmOptions& options) {
   if (!a) return std::move(a).error();
   Result<HostArray> b = load_operand(*options.b, options.product.in_dtype, options.product.trans_b);
   if (!b) return std::move(b).error();
-  GemmInputs inputs{*std::move(a), *std::move(b), {}, {}};
+  GemmInputs inputs{*std::move(a), *std::move(b), {}, {}, options.product.c_scale};
   if (options.bias) {
     Result<HostArray> bias = load_term(*options.bias, options, DType::F32);
     if (!bias) return std::move(bias).error();
@@ -147,7 +153,8 @@ verify::Comparison compare_with_reference(const GemmInputs& inputs, const GemmOu
                      {.a = inputs.a.bytes.data(),
                       .b = inputs.b.bytes.data(),
                       .c = c,
-                      .bias = inputs.bias ? inputs.bias->bytes.data() : nullptr},
+                      .bias = inputs.bias ? inputs.bias->bytes.data() : nullptr,
+                      .c_scale = inputs.c_scale ? &*inputs.c_scale : nullptr},
                      outcome.plan.backend);
   return verify::compare(reference.value, reference.bound,
                          {geometry_of(outcome.result), outcome.result.bytes.data()});

@@ -28,6 +28,7 @@ struct GemmOptions {
 struct GemmInputs {
   HostArray a, b;
   std::optional<HostArray> bias, c;
+  std::optional<float> c_scale;
 };
 Result<GemmInputs> load_inputs(const GemmOptions& options);
 

@@ -51,9 +51,10 @@ void add_product_options(CLI::App& app, ProductOptions& options) {
                                     DType::F8E4M3, DType::F8E5M2, DType::I8};
   add_choice<DType>(app, "--in-dtype", options.in_dtype, operands,
                     "Round A and B to this type first (to nearest even)");
-  add_choice<DType>(app, "--out-dtype", options.out_dtype,
-                    {DType::F32, DType::BF16, DType::F16, DType::I32},
-                    "Type of the result; default f32, and i32 for i8 operands");
+  add_choice<DType>(
+      app, "--out-dtype", options.out_dtype,
+      {DType::F32, DType::BF16, DType::F16, DType::F8E4M3, DType::F8E5M2, DType::I8, DType::I32},
+      "Type of the result; default f32, and i32 for i8 operands. 8-bit ones saturate");
   add_choice<Precision>(app, "--precision", options.precision,
                         {Precision::Exact, Precision::Fast, Precision::Tf32},
                         "How f32 operands are multiplied; default exact");
@@ -66,6 +67,12 @@ void add_product_options(CLI::App& app, ProductOptions& options) {
   add_integer(app, "--threads", options.threads,
               "CPU threads; 0 takes GIRIH_THREADS, else the usable cores");
   app.add_flag("--json", options.json, "Print one JSON object instead");
+}
+
+void add_c_scale(CLI::App& app, ProductOptions& options) {
+  app.add_option("--c-scale", options.c_scale,
+                 "Factor of an 8-bit result, before it is rounded; default 1")
+      ->type_name("X");
 }
 
 std::optional<Gate> gate_of(const ProductOptions& options) noexcept {

@@ -50,11 +50,14 @@ struct ProductOptions {
   Path path = Path::Auto;
   std::optional<Activation> gate_activation;  ///< with it there is a gate, of these terms
   Gate gate_terms{};
+  std::optional<float> c_scale;  ///< of an 8-bit result
   std::optional<Backend> backend;
   std::optional<std::int64_t> threads;
   bool json = false;
 };
 void add_product_options(CLI::App& app, ProductOptions& options);
+/// For products that take one.
+void add_c_scale(CLI::App& app, ProductOptions& options);
 
 std::optional<Gate> gate_of(const ProductOptions& options) noexcept;
 /// The type of C if none is asked for: i32 for i8 operands without a gate, else f32.

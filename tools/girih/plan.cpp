@@ -93,6 +93,7 @@ void add_plan(CLI::App& app, Action& action) {
   command->add_option("--device", options->device, "Plan for this device: " + fixture_names())
       ->type_name("NAME");
   add_product_options(*command, options->product);
+  add_c_scale(*command, options->product);
   command->footer(
       "Without --device the plan is for this machine. Without files the operands are f32 unless\n"
       "--in-dtype is given.\n"

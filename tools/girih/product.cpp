@@ -38,6 +38,7 @@ GemmSpec make_spec(const ArrayInfo& a, const ArrayInfo& b, const ProductOptions&
   if (spec.gate) shape = with_half_the_columns(shape);
   const DType output = default_output(a.dtype, spec.gate.has_value());
   spec.c = {options.out_dtype.value_or(output), shape, contiguous_strides(shape), 0};
+  if (options.c_scale) spec.c_scale = Geometry{DType::F32, {1}, {1}, 0};
   spec.precision = options.precision;
   spec.path = options.path;
   return spec;

@@ -93,6 +93,8 @@ Result<GemmDesc> ReplayOperands::gemm(const CallLine& line) {
   if (!a_scale) return a_scale.error();
   Result<std::optional<Tensor>> b_scale = make_optional(line.b_scale, "b_scale");
   if (!b_scale) return b_scale.error();
+  Result<std::optional<Tensor>> c_scale = make_optional(line.c_scale, "c_scale");
+  if (!c_scale) return c_scale.error();
   GemmDesc desc{.a = *a,
                 .b = *b,
                 .c = *c,
@@ -107,6 +109,7 @@ Result<GemmDesc> ReplayOperands::gemm(const CallLine& line) {
                 .reproducibility = line.reproducibility};
   if (*a_scale) desc.a_scale = Scale{**a_scale, line.a_granularity};
   if (*b_scale) desc.b_scale = Scale{**b_scale, line.b_granularity};
+  if (*c_scale) desc.c_scale = Scale{**c_scale, line.c_granularity};
   Result<std::optional<Tensor>> workspace = make_optional(line.workspace, "workspace");
   if (!workspace) return workspace.error();
   desc.workspace = *workspace;
@@ -250,6 +253,7 @@ GemmOperands ReplayOperands::host(const GemmDesc& desc) {
   if (desc.epilogue.residual) operands.residual = host_address(*desc.epilogue.residual);
   if (desc.a_scale) operands.a_scale = floats(desc.a_scale->tensor);
   if (desc.b_scale) operands.b_scale = floats(desc.b_scale->tensor);
+  if (desc.c_scale) operands.c_scale = floats(desc.c_scale->tensor);
   if (desc.alpha.on_device()) operands.alpha = floats(desc.alpha.tensor());
   if (desc.beta.on_device()) operands.beta = floats(desc.beta.tensor());
   return operands;

@@ -1,5 +1,7 @@
 #include "backends/cpu/gemm_epilogue.hpp"
 
+#include "core/quantise.hpp"
+
 namespace girih::inline v0::cpu {
 namespace {
 
@@ -17,6 +19,28 @@ Function function_of(Activation activation) noexcept {
   return Function::None;
 }
 
+template <auto kRound>
+void quantise_row(const float* row, float scale, std::int64_t count, std::int64_t stride,
+                  void* destination) noexcept {
+  auto* const bytes = static_cast<std::uint8_t*>(destination);
+  for (std::int64_t j = 0; j < count; ++j) {
+    bytes[j * stride] = static_cast<std::uint8_t>(kRound(row[j] * scale));
+  }
+}
+
+QuantiseRow quantise_of(DType c) noexcept {
+  switch (c) {
+    case DType::I8:
+      return quantise_row<quantise_i8>;
+    case DType::F8E4M3:
+      return quantise_row<quantise_float<kF8E4M3>>;
+    case DType::F8E5M2:
+      return quantise_row<quantise_float<kF8E5M2>>;
+    default:
+      return nullptr;
+  }
+}
+
 }  // namespace
 
 Element element_of(DType type) noexcept {
@@ -29,6 +53,10 @@ Element element_of(DType type) noexcept {
       return Element::I8;
     case DType::I32:
       return Element::I32;
+    case DType::F8E4M3:
+      return Element::F8E4M3;
+    case DType::F8E5M2:
+      return Element::F8E5M2;
     default:
       return Element::F32;
   }
@@ -50,6 +78,8 @@ Epilogue epilogue_of(const GemmCall& call, std::int64_t index) noexcept {
   e.c_type = element_of(problem.c.dtype);
   e.c_row_stride = problem.c.row_stride;
   e.c_column_stride = problem.c.column_stride;
+  e.quantise = quantise_of(problem.c.dtype);
+  if (problem.scales_c) e.c_scale = *operands.c_scale;
   e.alpha = problem.alpha.on_device ? *operands.alpha : problem.alpha.value;
   e.beta = problem.beta.on_device ? *operands.beta : problem.beta.value;
   e.reads_c = problem.reads_c();

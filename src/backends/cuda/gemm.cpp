@@ -2,7 +2,7 @@
 
 #include "backends/cuda/gemm_f32.hpp"
 #include "backends/cuda/gemm_fast_f32.hpp"
-#include "backends/cuda/gemm_gate.hpp"
+#include "backends/cuda/gemm_finish.hpp"
 #include "backends/cuda/gemm_mma.hpp"
 #include "backends/cuda/gemm_skinny.hpp"
 #include "backends/cuda/gemm_wgmma.hpp"
@@ -10,6 +10,7 @@
 #include "backends/cuda/launch.hpp"
 #include "core/checked.hpp"
 #include "plan/cuda_f32_cost.hpp"
+#include "plan/cuda_gemm_finish.hpp"
 
 namespace girih::inline v0::cuda {
 
@@ -29,7 +30,9 @@ Status lower_simt(const GemmCall& call, const Lowering& lowering, LaunchSink& si
 }  // namespace
 
 Status lower(const GemmCall& call, const Lowering& lowering, LaunchSink& sink) noexcept {
-  if (call.problem.gate && !call.selection.joins_halves) return lower_gated(call, lowering, sink);
+  if (cuda_has_finish(call.problem) && !call.selection.joins_halves) {
+    return lower_finished(call, lowering, sink);
+  }
   const KernelInfo& kernel = *call.selection.kernel;
   if (kernel.skinny) return lower_skinny(call, lowering, sink);
   if (kernel.splits_f32) return lower_fast_f32(call, lowering, sink);

@@ -5,11 +5,11 @@
 #include <bit>
 
 #include "backends/cuda/device.hpp"
-#include "backends/cuda/gemm_gate.hpp"
+#include "backends/cuda/gemm_finish.hpp"
 #include "backends/cuda/gemm_pieces.hpp"
 #include "backends/cuda/kernels/gemm_kernels.hpp"
 #include "core/checked.hpp"
-#include "plan/cuda_gemm_gate.hpp"
+#include "plan/cuda_gemm_finish.hpp"
 #include "plan/cuda_gemm_layout.hpp"
 
 namespace girih::inline v0::cuda {

@@ -2,7 +2,7 @@
 #include <bit>
 
 #include "backends/cuda/device.hpp"
-#include "backends/cuda/gemm_gate.hpp"
+#include "backends/cuda/gemm_finish.hpp"
 #include "backends/cuda/kernels/grouped_kernels.hpp"
 #include "backends/cuda/launch.hpp"
 #include "backends/cuda/strided.hpp"

@@ -40,7 +40,7 @@ constexpr KernelInfo row_of(Op op, std::string_view name, Types types, Path path
   row.tile_k = tile.k;
   return row;
 }
-/// A product's: all of them end with a gate where one is asked for.
+/// A product's: all of them end with a gate where one is asked for, and in 8 bits.
 constexpr KernelInfo product(std::string_view name, Types types, Path path, Features needs,
                              Tile tile, Reduction reduction, double flops_per_cycle,
                              Op op = Op::Gemm) {
@@ -48,6 +48,7 @@ constexpr KernelInfo product(std::string_view name, Types types, Path path, Feat
   row.reduction = reduction;
   row.flops_per_cycle = flops_per_cycle;
   row.gates = true;
+  if (op == Op::Gemm) row.outputs = row.outputs.with(kQuantised);
   return row;
 }
 /// On Hopper's matrix unit.

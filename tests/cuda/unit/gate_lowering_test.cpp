@@ -22,7 +22,7 @@ class Product final : public cuda::LaunchSink {
  public:
   Status add(const cuda::Launch& launch) noexcept override {
     ++launches;
-    if (launch.function == cuda::gemm_gate_kernel() || is_copy(launch.function)) return {};
+    if (launch.function == cuda::gemm_finish_kernel() || is_copy(launch.function)) return {};
     params = *static_cast<const GemmParams*>(launch.params);
     grid = launch.grid.x;
     return {};

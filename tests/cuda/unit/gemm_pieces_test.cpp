@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <vector>
 
-#include "backends/cuda/kernels/gate_params.hpp"
+#include "backends/cuda/kernels/finish_params.hpp"
 #include "backends/cuda/kernels/gemm_kernels.hpp"
 #include "cuda/unit/lowering.hpp"
 #include "plan/cuda_gemm_layout.hpp"
@@ -27,8 +27,8 @@ class Recorder final : public cuda::LaunchSink {
     if (is_copy(launch.function)) {
       ++copies;
       note(copied_to(launch));
-    } else if (launch.function == cuda::gemm_gate_kernel()) {
-      gates.push_back(*static_cast<const cuda::GateParams*>(launch.params));
+    } else if (launch.function == cuda::gemm_finish_kernel()) {
+      gates.push_back(*static_cast<const cuda::FinishParams*>(launch.params));
     } else if (launch.function == cuda::gemm_split_reduce_kernel()) {
       ++reductions;
     } else {
@@ -46,7 +46,7 @@ class Recorder final : public cuda::LaunchSink {
   }
 
   int copies = 0, reductions = 0;
-  std::vector<cuda::GateParams> gates;
+  std::vector<cuda::FinishParams> gates;
   std::vector<Product> products;
   std::int64_t highest = -1;  ///< offset into the workspace of what was written furthest up
 };
@@ -257,7 +257,7 @@ TEST(CudaGatePieces, JoinWhatTheirProductsLeave) {
       EXPECT_LE(lowered.selection.workspace_bytes, kCudaWorkspaceLimit);
       EXPECT_LT(record.highest, lowered.selection.workspace_bytes);
       std::int64_t elements = 0;
-      for (const cuda::GateParams& p : record.gates) {
+      for (const cuda::FinishParams& p : record.gates) {
         elements += p.batch * p.m * p.n;
         // The sums lie at the start of the workspace, and are of two columns for each of C.
         EXPECT_EQ(reinterpret_cast<const std::byte*>(p.sums), address(4));
@@ -269,11 +269,41 @@ TEST(CudaGatePieces, JoinWhatTheirProductsLeave) {
       EXPECT_EQ(elements, batch * m * n);
       // Each piece begins in C where the one before ended.
       const std::byte* next = address(3);
-      for (const cuda::GateParams& p : record.gates) {
+      for (const cuda::FinishParams& p : record.gates) {
         EXPECT_EQ(p.c.data, next);
         next += p.batch * p.m * n * 2;
       }
     }
+  }
+}
+
+TEST(CudaFinishPieces, ScaleAndRoundWhatTheirProductsLeave) {
+  for (const auto& [batch, m, n] :
+       {std::array<std::int64_t, 3>{1, 512, 704}, {3, 1000, 33}, {1, 65536, 14336}}) {
+    GemmSpec x = spec(batch, m, n, 640);
+    x.c.dtype = DType::F8E4M3;
+    x.activation = Activation::GeluTanh;
+    x.residual = Geometry{DType::BF16, x.c.shape, x.c.strides, 0};
+    x.a_scale = Geometry{DType::F32, {m}, {2}, 0};
+    x.a_granularity = Granularity::PerRow;
+    x.c_scale = Geometry{DType::F32, {1}, {1}, 0};
+    const Lowered<Recorder> lowered = lower(x);
+    EXPECT_LE(lowered.selection.workspace_bytes, kCudaWorkspaceLimit);
+    std::int64_t elements = 0;
+    const std::byte* next = address(3);
+    for (const cuda::FinishParams& p : lowered.record.gates) {
+      EXPECT_EQ(p.c.data, next);
+      next += p.batch * p.m * n;
+      elements += p.batch * p.m * p.n;
+      EXPECT_FALSE(p.gates);
+      EXPECT_EQ(p.gate.activation, static_cast<std::uint8_t>(Activation::GeluTanh));
+      EXPECT_EQ(p.step, 1);
+      EXPECT_EQ(p.c.type, cuda::Element::F8E4M3);
+      EXPECT_EQ(p.a_scale.row, 2);
+      EXPECT_EQ(p.c_scale.value, 1);
+      EXPECT_EQ(reinterpret_cast<const std::byte*>(p.sums), address(4));
+    }
+    EXPECT_EQ(elements, batch * m * n);
   }
 }
 

@@ -80,7 +80,12 @@ CallLine any_line(Random& random) {
                     &CallLine::a_scale, &CallLine::b_scale, &CallLine::workspace}) {
     line.*view = any_view(random);
   }
-  if (line.op == Op::GroupedGemm) line.offsets = any_view(random);
+  if (line.op == Op::GroupedGemm) {
+    line.offsets = any_view(random);
+  } else {
+    line.c_scale = any_view(random);
+    line.c_granularity = any_option<Granularity>(random, 5);
+  }
   line.residual_is_c = random.one_in(2);
   line.a_granularity = any_option<Granularity>(random, 5);
   line.b_granularity = any_option<Granularity>(random, 5);
@@ -107,6 +112,7 @@ bool equal(const CallLine& x, const CallLine& y) {
          x.residual == y.residual && x.a_scale == y.a_scale && x.b_scale == y.b_scale &&
          x.residual_is_c == y.residual_is_c && x.a_granularity == y.a_granularity &&
          x.b_granularity == y.b_granularity && x.alpha == y.alpha && x.beta == y.beta &&
+         x.c_scale == y.c_scale && x.c_granularity == y.c_granularity &&
          x.activation == y.activation && x.gate == y.gate && x.precision == y.precision &&
          x.path == y.path && x.reproducibility == y.reproducibility && x.workspace == y.workspace &&
          x.offsets == y.offsets && x.x == y.x && x.y == y.y && x.logits == y.logits &&

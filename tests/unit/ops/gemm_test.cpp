@@ -90,7 +90,8 @@ TEST(GemmCheckTest, RefusesAnOutputThatOverlapsItself) {
 }
 
 TEST(GemmCheckTest, AcceptsExactlyTheTypesOfTheContract) {
-  const DType outputs[] = {DType::F32, DType::BF16, DType::F16, DType::I32};
+  const DType outputs[] = {DType::F32,    DType::BF16,   DType::F16, DType::I32,
+                           DType::F8E4M3, DType::F8E5M2, DType::I8};
   for (int x = 0; x < kDTypeCount; ++x) {
     for (int y = 0; y < kDTypeCount; ++y) {
       for (int z = 0; z < kDTypeCount; ++z) {
@@ -262,6 +263,50 @@ TEST(GemmCheckTest, AnI32OutputTakesNoTermBesideAccumulation) {
   x = plain;
   x.activation = Activation::Relu;
   refuses(x, "activation");
+}
+
+TEST(GemmCheckTest, AnEighthOutputHasAFactorAndIsNotRead) {
+  for (const DType output : {DType::I8, DType::F8E4M3, DType::F8E5M2}) {
+    const GemmSpec plain = spec(2, 3, 4, DType::BF16, output);
+    EXPECT_FALSE(must(check(plain)).scales_c);
+    GemmSpec x = plain;
+    x.c_scale = vector(1);
+    EXPECT_TRUE(must(check(x)).scales_c);
+    EXPECT_FALSE(must(check(x)).has_identity_epilogue());
+    EXPECT_EQ(must(check(x)).bytes(), 2.0 * (2 * 4 + 4 * 3) + 2 * 3);
+    x.c_scale = Geometry{DType::F32, {}, {}, 0};
+    EXPECT_TRUE(must(check(x)).scales_c);
+    x.c_scale = vector(2);
+    EXPECT_TRUE(refused(check(x), Code::GemmShapeMismatch, "c_scale"));
+    x.c_scale = vector(3);
+    for (const Granularity granularity : {Granularity::PerRow, Granularity::PerColumn,
+                                          Granularity::PerRowBlock, Granularity::PerBlock}) {
+      x.c_granularity = granularity;
+      EXPECT_TRUE(refused(check(x), Code::GemmEpilogueConflict, "c_scale must be PerTensor"));
+    }
+    x = plain;
+    x.c_scale = vector(1);
+    x.c_scale->dtype = DType::BF16;
+    EXPECT_TRUE(refused(check(x), Code::GemmTypeMismatch, "c_scale"));
+    x = plain;
+    x.beta.value = 1;
+    EXPECT_TRUE(refused(check(x), Code::GemmEpilogueConflict, "beta is not 0"));
+    x.beta = {.on_device = true};
+    EXPECT_TRUE(refused(check(x), Code::GemmEpilogueConflict, "beta is a device scalar"));
+    x = plain;
+    x.residual = matrix(2, 3, output);
+    EXPECT_TRUE(refused(check(x), Code::GemmTypeMismatch, "residual"));
+    x.residual = matrix(2, 3);
+    EXPECT_TRUE(succeeded(check(x)));
+  }
+  for (const DType output : {DType::F32, DType::BF16, DType::F16}) {
+    GemmSpec x = spec(2, 3, 4, DType::F32, output);
+    x.c_scale = vector(1);
+    EXPECT_TRUE(refused(check(x), Code::GemmEpilogueConflict, "c_scale is for"));
+  }
+  GemmSpec integers = spec(2, 3, 4, DType::I8, DType::I32);
+  integers.c_scale = vector(1);
+  EXPECT_TRUE(refused(check(integers), Code::GemmEpilogueConflict, "c_scale is for"));
 }
 
 TEST(GemmCheckTest, AGateJoinsTwoColumnsIntoOne) {

@@ -95,6 +95,10 @@ TEST(GroupedCheckTest, RefusesWhatDoesNotFit) {
                       Code::GemmTypeMismatch, "offsets"));
   EXPECT_TRUE(refused(with(by_rows(), [](auto& x) { x.product.c.dtype = DType::F64; }),
                       Code::GemmTypeMismatch, "C"));
+  for (const DType eighth : {DType::I8, DType::F8E4M3, DType::F8E5M2}) {
+    EXPECT_TRUE(refused(with(by_rows(), [&](auto& x) { x.product.c.dtype = eighth; }),
+                        Code::GemmTypeMismatch, "a grouped product gives"));
+  }
   EXPECT_TRUE(refused(with(by_rows(),
                            [](auto& x) {
                              x.product.c.strides = {0, 1};

@@ -150,7 +150,8 @@ TEST(CudaGemmSelect, OtherArchitecturesTakeRowsThatNeedNothingOfHoppers) {
 
 TEST(CudaGemmSelect, LargeTilesAreForManyElements) {
   const auto tile_on = [](const char* device, std::int64_t extent) {
-    return must(select(must(check(spec(extent, extent, 512))), context_on(device))).kernel->tile_m;
+    return must(select(must(check(spec(extent, extent, 512))), context_on(device)))
+        .kernel->tile_m;
   };
   for (const char* const device : kOthers) {
     EXPECT_EQ(tile_on(device, 8192), 128) << device;
@@ -387,6 +388,37 @@ TEST(CudaGemmSelect, AGateJoinsInTheEpilogueWhereATileHoldsBothHalves) {
   x.a.offset = 1;
   EXPECT_FALSE(joins(x)) << "A is packed";
   EXPECT_FALSE(joins(gated(4096, 14332, 4096))) << "rows of C are no multiple of 16 bytes";
+}
+
+TEST(CudaGemmSelect, AnEighthOutputTakesTheRowOfItsProductAndRoomForTheSums) {
+  for (const DeviceInfo& device : device_fixtures()) {
+    if (device.backend != Backend::Cuda) continue;
+    for (const DType operands : {DType::F32, DType::BF16, DType::F16, DType::I8, DType::F8E4M3}) {
+      for (const DType output : {DType::I8, DType::F8E4M3, DType::F8E5M2}) {
+        GemmSpec asked = spec(512, 1400, 640, output, {.b_transposed = true}, operands);
+        asked.activation = Activation::Silu;
+        asked.c_scale = Geometry{DType::F32, {1}, {1}, 0};
+        const GemmProblem x = must(check(asked));
+        const GemmSelection choice = must(select(x, context_on(device.name)));
+        const GemmSpec plain = spec(512, 1400, 640, DType::F32, {.b_transposed = true}, operands);
+        const GemmSelection product = must(select(must(check(plain)), context_on(device.name)));
+        EXPECT_EQ(choice.kernel, product.kernel);
+        EXPECT_EQ(choice.split_k, product.split_k);
+        EXPECT_EQ(choice.workspace_bytes, product.workspace_bytes + 512 * 1400 * 4);
+        EXPECT_GT(choice.predicted_seconds, product.predicted_seconds);
+        const std::string text = must(explain(x, context_on(device.name))).to_string();
+        EXPECT_NE(text.find("to a second kernel, which rounds"), std::string::npos) << text;
+        EXPECT_NE(text.find("C is rounded, times a factor, to"), std::string::npos) << text;
+      }
+    }
+  }
+  GemmSpec both = gated(512, 704, 640);
+  both.c.dtype = DType::F8E4M3;
+  EXPECT_FALSE(must(select(must(check(both)), context_on("h200"))).joins_halves);
+  const GemmSpec large = spec(65536, 14336, 4096, DType::I8);
+  const Plan plan = must(explain(must(check(large)), context_on("h200")));
+  EXPECT_LE(plan.workspace_bytes, std::uint64_t{kCudaWorkspaceLimit});
+  EXPECT_NE(plan.to_string().find("in pieces of"), std::string::npos) << plan.to_string();
 }
 
 TEST(CudaGemmSelect, RowInvariantNeverSplitsAndKeepsOneClass) {

@@ -150,6 +150,19 @@ TEST_P(SelectTest, ARowWithoutAGateSaysSo) {
       refused(select(must(check(gated)), without), Code::GemmNoKernel, "has no gated epilogue"));
 }
 
+TEST_P(SelectTest, EveryRowGivesEighthOutputs) {
+  for (const DType operands : {DType::F32, DType::BF16, DType::F16, DType::I8}) {
+    for (const DType output : {DType::I8, DType::F8E4M3, DType::F8E5M2}) {
+      GemmSpec asked = spec(64, 96, 64, operands);
+      const GemmSelection plain = must(select(must(check(asked)), context()));
+      asked.c.dtype = output;
+      EXPECT_EQ(must(select(must(check(asked)), context())).kernel, plain.kernel);
+      const std::string text = must(explain(must(check(asked)), context())).to_string();
+      EXPECT_NE(text.find("C is rounded to"), std::string::npos) << text;
+    }
+  }
+}
+
 TEST_P(SelectTest, Tf32IsRefusedAndNamesFast) {
   GemmSpec asked = spec(64, 64, 64);
   asked.precision = Precision::Tf32;

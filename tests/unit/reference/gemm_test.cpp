@@ -91,6 +91,44 @@ TEST(ReferenceGemmTest, AppliesEveryTermInOrder) {
             (std::vector<double>{98.5, 173}));
 }
 
+TEST(ReferenceGemmTest, AnEighthOutputIsScaledRoundedAndSaturated) {
+  const double nan = std::nan("");
+  // Columns of 3 times these, times -2: ties, what saturates, and what is no number.
+  const Matrix a(DType::F32, 1, 1, {3});
+  const Matrix b(DType::F32, 1, 7, {0.25, 0.0625, 100, -100, 0.5, kInfinity, nan});
+  const float factor = -2;
+  const auto result = [&](DType type, const float* c_scale) {
+    Matrix c(type, 1, 7, {});
+    GemmSpec spec = spec_of(a, b, c);
+    if (c_scale != nullptr) spec.c_scale = Geometry{DType::F32, {1}, {1}, 0};
+    return run(spec, {.c_scale = c_scale}, a, b, c);
+  };
+  const auto expect = [](const GemmReference& got, const std::vector<double>& want) {
+    for (std::size_t i = 0; i < want.size(); ++i) {
+      const bool is_nan = std::isnan(want[i]);
+      EXPECT_TRUE(is_nan ? std::isnan(got.value[i])
+                         : std::fabs(got.value[i] - want[i]) <= got.bound[i])
+          << i << ": " << got.value[i] << " within " << got.bound[i];
+    }
+  };
+  // -1.5 is a tie of i8: what f32 makes of it may be on either side.
+  const GemmReference bytes = result(DType::I8, &factor);
+  expect(bytes, {-1, 0, -128, 127, -3, -128, 0});
+  expect(bytes, {-2, 0, -128, 127, -3, -128, 0});
+  EXPECT_EQ(bytes.value[0], -1.5);
+  EXPECT_EQ(bytes.bound, (std::vector<double>{0.5, 0, 0, 0, 0, 0, 0}));
+  expect(result(DType::I8, nullptr), {1, 0, 127, -128, 2, 127, 0});
+  const GemmReference wide = result(DType::F8E4M3, &factor);
+  expect(wide, {-1.5, -0.375, -448, 448, -3, -448, nan});
+  EXPECT_EQ(wide.bound, std::vector<double>(7, 0.0));
+  const float huge = 3e38F, zero = 0, infinity = HUGE_VALF, unknown = std::nanf("");
+  expect(result(DType::F8E5M2, &huge), {57344, 57344, 57344, -57344, 57344, 57344, nan});
+  expect(result(DType::F8E5M2, &infinity), {57344, 57344, 57344, -57344, 57344, 57344, nan});
+  expect(result(DType::I8, &zero), {0, 0, 0, 0, 0, 0, 0});
+  expect(result(DType::F8E4M3, &zero), {0, 0, 0, 0, 0, nan, nan});
+  expect(result(DType::I8, &unknown), {0, 0, 0, 0, 0, 0, 0});
+}
+
 TEST(ReferenceGemmTest, AGateJoinsTwoColumnsAfterTheirTerms) {
   // 3 times the columns is (6, -12 | 3, 1.5), and with scales and bias (7, -36.5 | 9, 6).
   const Matrix a(DType::F32, 1, 1, {3});

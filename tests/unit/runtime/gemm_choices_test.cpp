@@ -118,6 +118,11 @@ TEST(GemmKeys, TellApartWhatSelectionTellsApart) {
   add([](GemmSpec& x) { x.b.offset = 16; });
   add([](GemmSpec& x) { x.a.dtype = x.b.dtype = DType::F8E5M2; });
   add([](GemmSpec& x) { x.c.dtype = DType::F32; });
+  add([](GemmSpec& x) { x.c.dtype = DType::I8; });
+  add([](GemmSpec& x) {
+    x.c.dtype = DType::I8;
+    x.c_scale = Geometry{DType::F32, {1}, {1}, 0};
+  });
   add([&](GemmSpec& x) { x.bias = row; });
   add([&](GemmSpec& x) { x.bias = Geometry{DType::F32, {256}, {2}, 0}; });
   add([&](GemmSpec& x) { x.residual = result; });

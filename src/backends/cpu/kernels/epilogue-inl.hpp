@@ -132,7 +132,8 @@ HWY_INLINE void finish_i32(const Epilogue& e, const EpilogueTile& tile) {
 
 /// Address of element (row, column) of a matrix with these strides.
 HWY_INLINE const void* element_at(const void* data, Element type, std::int64_t index) {
-  return static_cast<const char*>(data) + index * (type == Element::F32 ? 4 : 2);
+  const bool is_half = type == Element::BF16 || type == Element::F16;
+  return static_cast<const char*>(data) + index * (type == Element::F32 ? 4 : is_half ? 2 : 1);
 }
 
 /// What a row is made of besides the sums: of its columns, or null.
@@ -189,6 +190,10 @@ HWY_INLINE void finish_row(const Epilogue& e, const EpilogueTile& tile, std::int
     x = e.gates ? join(e, x, add_up(e, up, row_factor, offset, j)) : activate(x, e.function);
     if (residual != nullptr) x = hn::Add(x, hn::LoadU(F32(), residual + j));
     hn::StoreU(x, F32(), result + j);
+  }
+  if (e.quantise != nullptr) {
+    e.quantise(result, e.c_scale, tile.columns, e.c_column_stride, c_row);
+    return;
   }
   if (!in_place) store_row(result_row, e.c_type, e.c_column_stride, tile.columns, c_row);
 }

@@ -9,7 +9,7 @@
 
 namespace girih::inline v0::cpu {
 
-enum class Element : std::uint8_t { F32, BF16, F16, I8, I32 };
+enum class Element : std::uint8_t { F32, BF16, F16, I8, I32, F8E4M3, F8E5M2 };
 enum class Function : std::uint8_t { None, Relu, GeluTanh, Silu };
 
 /// `extent` rows of A (or columns of B), each `depth` long, to be packed into panels.
@@ -43,6 +43,11 @@ struct EpilogueView {
   std::int64_t column_stride = 0;
 };
 
+/// Rounds `count` finished values, times `scale`, to elements of 8 bits, `stride` apart. Code of
+/// the driver, not of an instruction set.
+using QuantiseRow = void (*)(const float* row, float scale, std::int64_t count, std::int64_t stride,
+                             void* destination);
+
 /// Everything after the sum, for one product of a batch. Each line is one f32 operation per
 /// element, in this order, on every instruction set:
 ///   x = f32(sum)                       (i32 sums: rounded to nearest)
@@ -56,13 +61,15 @@ struct EpilogueView {
 ///   g = function(g)       u = u + up_offset
 ///   x = g * u
 /// where Silu is g / (1 + exp(-(alpha * g))) in place of function(x), and x goes on as above.
-///   C = round to nearest even
+///   C = round to nearest even          (of 8 bits: x = x * c_scale before, and saturated)
 /// An i32 C takes the sum, or the saturating sum of it and C.
 struct Epilogue {
   void* c = nullptr;
   Element c_type = Element::F32;
   std::int64_t c_row_stride = 0;
   std::int64_t c_column_stride = 0;
+  QuantiseRow quantise = nullptr;  ///< for a C of 8 bits
+  float c_scale = 1;               ///< of it
   float alpha = 1;
   float beta = 0;
   bool scales = false;  ///< alpha, a_scale or b_scale is not 1

@@ -25,7 +25,7 @@ inline unsigned split_reduce_grid(std::int64_t batch, std::int64_t m, std::int64
 /// Takes one SimtParams; block of 256, any grid. `integers`: int8 operands, int32 sums.
 const void* gemm_simt_kernel(bool integers);
 
-/// Takes one GateParams; block of kGateThreads, any grid.
-const void* gemm_gate_kernel();
+/// Takes one FinishParams; block of kGateThreads, any grid.
+const void* gemm_finish_kernel();
 
 }  // namespace girih::inline v0::cuda

@@ -1,4 +1,4 @@
-#include "plan/cuda_gemm_gate.hpp"
+#include "plan/cuda_gemm_finish.hpp"
 
 #include <optional>
 
@@ -39,7 +39,7 @@ bool has_box_epilogue(const GemmProblem& problem) noexcept {
 
 std::optional<CudaGateHalves> cuda_gate_halves(const GemmProblem& problem,
                                                const KernelInfo& kernel) noexcept {
-  if (kernel.form == cuda::TileForm::None || kernel.splits_f32 ||
+  if (!problem.gate || kernel.form == cuda::TileForm::None || kernel.splits_f32 ||
       !cuda::gates_in_registers(tile_of(kernel)) || !has_box_epilogue(problem) ||
       problem.is_empty() || problem.skips_product()) {
     return std::nullopt;
@@ -54,8 +54,8 @@ std::optional<CudaGateHalves> cuda_gate_halves(const GemmProblem& problem,
   return CudaGateHalves{b.major, 2 * b.ld, b.ld};
 }
 
-GemmProblem cuda_gate_product(const GemmProblem& problem, std::int64_t batch,
-                              std::int64_t m) noexcept {
+GemmProblem cuda_finish_product(const GemmProblem& problem, std::int64_t batch,
+                                std::int64_t m) noexcept {
   GemmProblem product = cuda_piece(problem, batch, m, problem.n);
   product.c = {.dtype = DType::F32,
                .row_stride = sums_ld(problem),
@@ -63,6 +63,8 @@ GemmProblem cuda_gate_product(const GemmProblem& problem, std::int64_t batch,
                // Sums past 64 bits are past any workspace: their plan is refused by its bytes.
                .batch_stride = checked_mul(m, sums_ld(problem)).value_or(0)};
   product.alpha = {.value = problem.skips_product() ? 0.0F : 1.0F};
+  product.activation = Activation::None;
+  product.scales_c = false;
   product.bias.reset();
   product.residual.reset();
   if (product.a_scale && !product.a_scale->is_blocked) product.a_scale.reset();
@@ -72,9 +74,9 @@ GemmProblem cuda_gate_product(const GemmProblem& problem, std::int64_t batch,
   return product;
 }
 
-CudaGateParts cuda_gate_parts(const GemmProblem& problem, const KernelInfo& kernel,
-                              int splits) noexcept {
-  CudaGateParts parts{.batch = problem.batch, .m = problem.m, .sums_ld = sums_ld(problem)};
+CudaFinishParts cuda_finish_parts(const GemmProblem& problem, const KernelInfo& kernel,
+                                  int splits) noexcept {
+  CudaFinishParts parts{.batch = problem.batch, .m = problem.m, .sums_ld = sums_ld(problem)};
   if (problem.is_empty() || problem.skips_product()) return parts;
   for (;;) {
     parts.sums_bytes = sums_bytes(parts.batch, parts.m, parts.sums_ld);
@@ -84,7 +86,7 @@ CudaGateParts cuda_gate_parts(const GemmProblem& problem, const KernelInfo& kern
       parts.bytes += splits * parts.sums_bytes;  // partial sums have the same rows
     }
     if (kernel.form != cuda::TileForm::None && (is_small || parts.bytes <= kCudaWorkspaceLimit)) {
-      const GemmProblem product = cuda_gate_product(problem, parts.batch, parts.m);
+      const GemmProblem product = cuda_finish_product(problem, parts.batch, parts.m);
       parts.bytes += kernel.splits_f32 ? cuda_fast_pieces(product).bytes
                                        : cuda_gemm_pieces(product, splits).bytes;
     }
