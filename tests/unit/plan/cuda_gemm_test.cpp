@@ -150,8 +150,7 @@ TEST(CudaGemmSelect, OtherArchitecturesTakeRowsThatNeedNothingOfHoppers) {
 
 TEST(CudaGemmSelect, LargeTilesAreForManyElements) {
   const auto tile_on = [](const char* device, std::int64_t extent) {
-    return must(select(must(check(spec(extent, extent, 512))), context_on(device)))
-        .kernel->tile_m;
+    return must(select(must(check(spec(extent, extent, 512))), context_on(device))).kernel->tile_m;
   };
   for (const char* const device : kOthers) {
     EXPECT_EQ(tile_on(device, 8192), 128) << device;
