@@ -180,6 +180,7 @@ TEST(GemmCaseTest, ReachEveryKindOfCase) {
     note("residual", x.residual == verify::ResidualCase::Separate);
     note("row scale", x.a_scale == Granularity::PerRow);
     note("column scale", x.b_scale == Granularity::PerColumn);
+    note("factor of C", x.c_scale);
     note("row blocks", x.a_scale == Granularity::PerRowBlock);
     note("column blocks", x.b_scale == Granularity::PerColumnBlock);
     note("blocks", x.b_scale == Granularity::PerBlock);
@@ -192,7 +193,7 @@ TEST(GemmCaseTest, ReachEveryKindOfCase) {
     note("special", x.contents == verify::Contents::Special);
     note("batch 3", x.batch == 3);
   }
-  EXPECT_EQ(seen.size(), 19U + 4U + 31U);
+  EXPECT_EQ(seen.size(), 37U + 4U + 32U);
 }
 
 }  // namespace
