@@ -239,7 +239,7 @@ TEST(RefusalTest, OnlyATruthfulOneIsAccepted) {
   Runtime runtime = must(Runtime::open({.backend = Backend::Cpu}));
   GemmCase gemm_case{.m = 2, .n = 2, .k = 2, .precision = Precision::Tf32};
   EXPECT_EQ(run_case(runtime, gemm_case, Mode::Eager).outcome, CaseReport::Outcome::Refused);
-  gemm_case.output = DType::I8;  // no case of the generator may be invalid
+  gemm_case.output = DType::I32;  // no case of the generator may be invalid
   EXPECT_TRUE(run_case(runtime, gemm_case, Mode::Eager).failed());
 }
 
