@@ -47,7 +47,7 @@ def audit_cuda(root):
     tiles = text_of(root, "cuda", "kernels", "gemm_tiles.hpp")
     yield "cuda wgmma tiles", True, "backends/cuda/kernels.inc" in tiles
     f32 = (root / "src" / "plan" / "cuda_f32_tile.hpp").read_text(encoding="utf-8")
-    tiles = re.findall(r"^    \{(\d+), (\d+), \d+, \d+, (\d+), \d+\},$", f32, re.MULTILINE)
+    tiles = re.findall(r"^    \{(\d+), (\d+), \d+, \d+, (\d+), \d+(?:, true)?\},$", f32, re.MULTILINE)
     rows = [row for row in rows_of(inc, "GIRIH_CUDA_SIMT_GEMM") if row[0] == "f32"]
     yield "cuda f32 tiles", [tuple(row[1:4]) for row in rows], tiles
     for types, m, n, *_ in rows_of(inc, "GIRIH_CUDA_SIMT_GEMM"):
