@@ -88,6 +88,12 @@ GemmParams params_of(const GemmCall& call) noexcept {
   p.alpha = problem.alpha.value;
   p.beta = problem.beta.value;
   p.is_alpha_on_device = problem.alpha.on_device ? 1 : 0;
+  if (problem.skips_product()) {  // the sum is 0, whatever its factors
+    p.alpha = 0;
+    p.is_alpha_on_device = 0;
+    p.a_scale = {};
+    p.b_scale = {};
+  }
   p.is_beta_on_device = problem.beta.on_device ? 1 : 0;
   p.band = kBand;
   p.is_column_major = call.selection.traversal == Traversal::ColumnMajor ? 1 : 0;
