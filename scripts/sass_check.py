@@ -33,8 +33,11 @@ MUST_HOLD = [
     ("8gemm_f32I", r"\bLDS\.128\b", "no loads of 16 bytes from shared memory"),
     ("gemm_fast_f32", r"HGMMA\.64x128x16\.F32\.BF16", "no matrix unit"),
     ("gemm_fast_f32", r"UTMALDG\.3D", "no tensor copy in"),
-    ("copy_rowsILi16", r"\bLDG\.E\.128\b", "no loads of 16 bytes"),
-    ("copy_rowsILi16", r"\bSTG\.E\.128\b", "no stores of 16 bytes"),
+    ("move_rows SameILi", r"\bLDG\.E\.128\b", "no loads of 16 bytes"),
+    ("move_rows SameILi", r"\bSTG\.E\.128\b", "no stores of 16 bytes"),
+    ("transpose_squares", r"\bLDG\.E\.128\b", "no loads of 16 bytes"),
+    ("transpose_squares", r"\bSTG\.E\.128\b", "no stores of 16 bytes"),
+    ("transpose_tiles", r"\bLDGSTS\b", "no asynchronous copy in"),
     ("gemm_groupedILi", r"HGMMA\.64x\d+x16\.F32", "no matrix unit"),
     ("gemm_groupedILi", r"UTMALDG\.3D", "no tensor copy in"),
     ("gemm_groupedILi", r"STG\.E\.128", "no whole pieces out"),
@@ -78,7 +81,9 @@ def self_test():
             " LDGSTS.E.BYPASS.128 [R1]\n IMMA.16832.S8.S8 R4\n"
             "Function : gemm_groupedILi0\n HGMMA.64x256x16.F32.BF16 R24\n UTMALDG.3D [UR8]\n STG.E.128 [R2]\n"
             "Function : permute_rowsE\n LDG.E.128 R4\n"
-            "Function : copy_rowsILi16\n LDG.E.128 R4\n STG.E.128 [R2]\n") + "".join(
+            "Function : move_rows4SameILi1\n LDG.E.128 R4\n STG.E.128 [R2]\n"
+            "Function : transpose_squaresILi1\n LDG.E.128 R4\n STG.E.128 [R2]\n"
+            "Function : transpose_tilesILi1\n LDGSTS.E [R1]\n") + "".join(
         f"Function : gemm_wgmmaElementE{element}E\n {unit} R24\n{copies}"
         for element, unit in ((1, "HGMMA.64x128x16.F32.BF16"), (2, "HGMMA.64x128x16.F32"),
                               (3, "IGMMA.64x128x32.S8.S8"), (5, "QGMMA.64x128x32.F32.E4M3.E4M3"),
@@ -92,7 +97,8 @@ def self_test():
               ("LTC256B.128 [R1]\n HMMA.16816.F32.BF16", "LTC256B.128 [R1]\n HMMA.16816.F32"),
               ("IMMA.16832", "IDP.4A"), ("LDGSTS.E.BYPASS.LTC256B.128", "LDG.E.U16"), ("LDGSTS.E.BYPASS.128", "LDG.E.U16"), ("LDS.128", "LDS.64"),
               ("LDG.E.128", "LDG.E"), ("STG.E.128", "STG.E"),
-              ("HGMMA.64x256", "HMMA.64x256"), ("permute_rowsE\n LDG.E.128", "permute_rowsE\n LDG.E.64"),
+              ("HGMMA.64x256", "HMMA.64x256"), ("SameILi1\n LDG.E.128", "SameILi1\n LDG.E"),
+              ("squaresILi1\n LDG.E.128 R4\n STG.E.128", "squaresILi1\n LDG.E.128 R4\n STG.E"), ("tilesILi1\n LDGSTS", "tilesILi1\n LDG"), ("permute_rowsE\n LDG.E.128", "permute_rowsE\n LDG.E.64"),
               ("STG.E.128 [R2]\nFunction : permute", "STG.E.64 [R2]\nFunction : permute"), ("gemm_fast_f32\n HGMMA", "gemm_fast_f32\n HMMA"), ("Function", "Funktion")]
     for before, after in seeded:
         assert list(faults(functions(good.replace(before, after)))), f"missed: {after}"
